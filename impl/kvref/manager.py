@@ -1,0 +1,525 @@
+"""The reference block manager: which physical blocks each sequence's KV cache lies in, and when.
+
+Knows: sequences, groups, their block table rows, and what each operation takes and gives back.
+Must not know: token ids, KV data, schedulers, or anyone who checks it.
+
+The order inside every operation is: check the arguments, look up, compute, take blocks (the last thing
+that can fail), commit. That is why a failing operation changes nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from kvref.allocator import BlockAllocator
+from kvref.audit import audit_groups, audit_pool, audit_sequence
+from kvref.errors import (
+    DuplicateGroup,
+    DuplicateSequence,
+    InvalidConfig,
+    InvalidRequest,
+    UnknownGroup,
+    UnknownSequence,
+    WrongStatus,
+)
+from kvref.sequence import Device, GroupId, SeqId, SequenceState, Status
+from kvref.table import blocks_for, entries_touched, holds_slot_below
+from kvref.verdict import AllocStatus, verdict
+
+
+class BlockManager:
+    """Paged KV cache bookkeeping for one engine with a GPU pool and a CPU swap pool.
+
+    Sizes are in blocks of `block_size` >= 1 slots, one slot per token. `watermark_blocks` of the GPU
+    stay free when a group is admitted or swapped in, so that the groups already running can grow.
+    `InvalidConfig` if a size is out of range; pools may be empty.
+
+    Groups and their all-or-nothing moves, sharing, copy-on-write, swapping and recomputation are the
+    PagedAttention paper's (Kwon et al., "Efficient Memory Management for Large Language Model Serving
+    with PagedAttention", SOSP 2023, sections 4.3 to 4.5). All live members of a group have the same
+    status, and blocks are shared only within a group.
+
+    A guard (`can_...`) answers `AllocStatus` and changes nothing. An operation never looks at the
+    watermark: asked past a refusing guard it does what it can, or raises `OutOfBlocks`. Guard and
+    operation raise the same errors for bad arguments.
+    """
+
+    def __init__(
+        self,
+        *,
+        block_size: int,
+        num_gpu_blocks: int,
+        num_cpu_blocks: int = 0,
+        watermark_blocks: int = 0,
+    ) -> None:
+        if block_size < 1:
+            raise InvalidConfig(f"block_size {block_size}: a block has 1 slot or more")
+        if watermark_blocks < 0:
+            raise InvalidConfig(f"watermark_blocks {watermark_blocks}: reserve 0 blocks or more")
+        self._block_size = block_size
+        self._watermark = watermark_blocks
+        self._gpu = self._new_pool(Device.GPU, num_gpu_blocks)
+        self._cpu = self._new_pool(Device.CPU, num_cpu_blocks)
+        self._sequences: dict[SeqId, SequenceState] = {}
+        self._groups: dict[GroupId, dict[SeqId, SequenceState]] = {}
+        self._ended: set[SeqId] = set()
+
+    # --- admission -------------------------------------------------------------------------------
+
+    def can_allocate(
+        self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int = 0
+    ) -> AllocStatus:
+        """Whether `allocate` with these arguments fits and leaves the watermark free.
+
+        NEVER iff total - need < watermark, OK iff free - need >= watermark, else LATER, in GPU blocks.
+        Errors as `allocate`, `OutOfBlocks` excepted.
+        """
+        self._require_new_group(group_id, seq_ids, num_tokens, lookahead)
+        return self._admission_verdict(self._allocate_need(num_tokens, lookahead))
+
+    def allocate(
+        self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int = 0
+    ) -> None:
+        """Admit a new group whose sequences all start with the same prompt of `num_tokens` >= 1 tokens.
+
+        They share one row: enough blocks for the tokens and `lookahead` >= 0 further slots, each block
+        with as many owners as there are sequences (PagedAttention paper, section 4.4). The prompt
+        counts as seen. Ids of ended sequences may be used again.
+
+        Raises `InvalidRequest` (range, no sequence), `DuplicateSequence`, `DuplicateGroup`, `OutOfBlocks`.
+        """
+        self._require_new_group(group_id, seq_ids, num_tokens, lookahead)
+        row = self._gpu.take_many(self._allocate_need(num_tokens, lookahead))
+        for nth, seq_id in enumerate(seq_ids):
+            shared = self._share_row(row) if nth else row
+            self._enter(SequenceState(seq_id, group_id, Status.RUNNING, num_tokens, num_tokens, shared))
+
+    def can_readmit(self, group_id: GroupId, lookahead: int = 0) -> AllocStatus:
+        """Whether `readmit` fits and leaves the watermark free; the rule is `can_allocate`'s.
+
+        Errors as `readmit`, `OutOfBlocks` excepted.
+        """
+        self._require_lookahead(lookahead)
+        waiting = self._members_in(group_id, Status.WAITING)
+        return self._admission_verdict(sum(self._readmit_needs(waiting, lookahead)))
+
+    def readmit(self, group_id: GroupId, lookahead: int = 0) -> None:
+        """Bring a preempted group back for recomputation: a row for each waiting sequence.
+
+        Members may have diverged and the manager knows no content, so each gets blocks of its own for
+        its tokens and `lookahead` >= 0 further slots. All its tokens count as seen afterwards.
+
+        Raises `InvalidRequest`, `UnknownGroup`, `WrongStatus` (nothing waiting), `OutOfBlocks`.
+        """
+        self._require_lookahead(lookahead)
+        waiting = self._members_in(group_id, Status.WAITING)
+        needs = self._readmit_needs(waiting, lookahead)
+        fresh = iter(self._gpu.take_many(sum(needs)))
+        for seq, need in zip(waiting, needs, strict=True):
+            seq.blocks = list(islice(fresh, need))
+            seq.seen = seq.tokens
+            seq.status = Status.RUNNING
+
+    # --- growth ----------------------------------------------------------------------------------
+
+    def add_tokens(self, seq_id: SeqId, count: int) -> None:
+        """Note that a step produced `count` >= 1 tokens; they stay unseen until `append`. Takes no block.
+
+        Raises `InvalidRequest`, `UnknownSequence`, `WrongStatus` (not running).
+        """
+        if count < 1:
+            raise InvalidRequest(f"{count} tokens for sequence {seq_id!r}; a step adds 1 or more")
+        self._running(seq_id).tokens += count
+
+    def can_append(self, group_id: GroupId, lookahead: int = 0) -> AllocStatus:
+        """Whether `append` of every running sequence of the group, one after the other, fits.
+
+        Counts exactly what those calls take. The watermark is there for this growth, so it is not
+        held back here. OK iff free >= need; NEVER iff even with every other group gone it would not
+        fit; else LATER. Errors as `append`, with `UnknownGroup` for the group.
+        """
+        self._require_lookahead(lookahead)
+        running = self._members_in(group_id, Status.RUNNING)
+        reachable = self._gpu.num_total - len(self._owners(running))
+        need = self._append_need(running, lookahead, self._gpu)
+        return verdict(need, self._gpu.num_free, reachable, reserve=0)
+
+    def append(self, seq_id: SeqId, lookahead: int = 0) -> list[tuple[int, int]]:
+        """Make room for the sequence's unseen tokens and `lookahead` >= 0 slots after them.
+
+        The row grows as needed and never shrinks. Whoever writes a block must be its only owner, so
+        each shared block in the range about to be written is replaced by a fresh one (copy-on-write,
+        PagedAttention paper, section 4.4). Returns the copies to make before the next step, as (source,
+        destination) GPU blocks: one for each replaced block that holds seen tokens; an empty
+        lookahead block has nothing to copy. All tokens are seen afterwards. Linear in the blocks
+        touched, not in the row.
+
+        Raises `InvalidRequest`, `UnknownSequence`, `WrongStatus` (not running), `OutOfBlocks`.
+        """
+        self._require_lookahead(lookahead)
+        seq = self._running(seq_id)
+        shared = self._shared_entries(seq, lookahead)
+        fresh = self._gpu.take_many(len(shared) + self._growth(seq, lookahead))
+        copies = self._replace(seq, shared, fresh[: len(shared)])
+        seq.blocks.extend(fresh[len(shared) :])
+        seq.seen = seq.tokens
+        return copies
+
+    def fork(self, parent_id: SeqId, child_id: SeqId, unseen: int | None = None) -> None:
+        """Start a sequence in the parent's group that shares the parent's whole row. Takes no block.
+
+        The child has the parent's seen tokens and `unseen` >= 0 tokens of its own after them (by
+        default as many as the parent has).
+
+        Raises `InvalidRequest`, `UnknownSequence`, `WrongStatus` (parent not running), `DuplicateSequence`.
+        """
+        if unseen is not None and unseen < 0:
+            raise InvalidRequest(f"{unseen} unseen tokens for sequence {child_id!r}; give 0 or more")
+        parent = self._running(parent_id)
+        self._require_unused([child_id])
+        tokens = parent.seen + (parent.unseen if unseen is None else unseen)
+        row = self._share_row(parent.blocks)
+        self._enter(SequenceState(child_id, parent.group_id, Status.RUNNING, tokens, parent.seen, row))
+
+    # --- swapping and preemption -----------------------------------------------------------------
+
+    def can_swap_out(self, group_id: GroupId) -> AllocStatus:
+        """Whether the CPU pool has room for the group's distinct blocks. No watermark on the CPU.
+
+        OK iff free >= need, NEVER iff total < need. Errors as `swap_out`, `OutOfBlocks` excepted.
+        """
+        need = self._swap_out_need(self._members_in(group_id, Status.RUNNING))
+        return verdict(need, self._cpu.num_free, self._cpu.num_total, reserve=0)
+
+    def swap_out(self, group_id: GroupId) -> list[tuple[int, int]]:
+        """Move every running sequence of the group to the CPU; what was shared stays shared.
+
+        Returns the transfers to make, as (GPU block, CPU block), one for each distinct block (PagedAttention
+        paper, section 4.5). Raises `UnknownGroup`, `WrongStatus` (nothing running), `OutOfBlocks`.
+        """
+        running = self._members_in(group_id, Status.RUNNING)
+        return self._move(running, self._gpu, self._cpu, Status.SWAPPED)
+
+    def can_swap_in(self, group_id: GroupId, lookahead: int = 0) -> AllocStatus:
+        """Whether `swap_in` *and* the `append` of each resumed sequence fit and leave the watermark free.
+
+        Need: the distinct blocks to move, plus exactly what appending unseen tokens and `lookahead` >= 0
+        slots takes then. That both belong in the count is the point of vLLM pull request 8824; here
+        a partial last block filled in place and an empty tail block cost nothing extra. NEVER iff
+        total - need < watermark, OK iff free - need >= watermark, else LATER, in GPU blocks.
+
+        Errors as `swap_in`, `OutOfBlocks` excepted, and `InvalidRequest`.
+        """
+        self._require_lookahead(lookahead)
+        swapped = self._members_in(group_id, Status.SWAPPED)
+        return self._admission_verdict(self._swap_in_need(swapped, lookahead))
+
+    def swap_in(self, group_id: GroupId, lookahead: int = 0) -> list[tuple[int, int]]:
+        """Move every swapped sequence of the group back to the GPU; what was shared stays shared.
+
+        Moves blocks only: the engine then calls `append` for each sequence, with the `lookahead` it
+        gave here and to the guard. Returns the transfers, as (CPU block, GPU block).
+
+        Raises `InvalidRequest`, `UnknownGroup`, `WrongStatus` (nothing swapped), and `OutOfBlocks`
+        if the moved blocks themselves do not fit.
+        """
+        self._require_lookahead(lookahead)
+        swapped = self._members_in(group_id, Status.SWAPPED)
+        return self._move(swapped, self._cpu, self._gpu, Status.RUNNING)
+
+    def preempt(self, group_id: GroupId) -> None:
+        """Preempt by recompute: running sequences give their blocks back and wait, tokens kept.
+
+        Source: PagedAttention paper, section 4.5. Raises `UnknownGroup`, `WrongStatus` (nothing running).
+        """
+        for seq in self._members_in(group_id, Status.RUNNING):
+            self._release_row(seq)
+            seq.seen = 0
+            seq.status = Status.WAITING
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def free(self, seq_id: SeqId) -> None:
+        """End a sequence, whatever its status, and give its blocks back; again does nothing.
+
+        A group ends with its last sequence. Raises `UnknownSequence` if the id was never used.
+        """
+        if seq_id in self._ended:
+            return
+        seq = self._live(seq_id)
+        self._release_row(seq)
+        self._leave(seq)
+
+    def reset(self) -> None:
+        """Forget every sequence, ended ones too; all blocks are free, as in a new manager."""
+        self._gpu = self._new_pool(Device.GPU, self._gpu.num_total)
+        self._cpu = self._new_pool(Device.CPU, self._cpu.num_total)
+        self._sequences.clear()
+        self._groups.clear()
+        self._ended.clear()
+
+    # --- inspection ------------------------------------------------------------------------------
+
+    @property
+    def block_size(self) -> int:
+        """Slots in a block."""
+        return self._block_size
+
+    @property
+    def watermark_blocks(self) -> int:
+        """GPU blocks that admission and swap-in leave free."""
+        return self._watermark
+
+    def __contains__(self, seq_id: object) -> bool:
+        """Whether a live sequence has this id."""
+        return seq_id in self._sequences
+
+    def block_table(self, seq_id: SeqId) -> list[int]:
+        """A copy of the row: GPU blocks when running, CPU blocks when swapped, empty when waiting.
+
+        `UnknownSequence` if it is not live; so for the other questions about a sequence.
+        """
+        return list(self._live(seq_id).blocks)
+
+    def status(self, seq_id: SeqId) -> Status:
+        """What a live sequence is doing."""
+        return self._live(seq_id).status
+
+    def group_of(self, seq_id: SeqId) -> GroupId:
+        """The group of a live sequence."""
+        return self._live(seq_id).group_id
+
+    def num_tokens(self, seq_id: SeqId) -> int:
+        """Tokens in a live sequence, unseen ones included."""
+        return self._live(seq_id).tokens
+
+    def unseen(self, seq_id: SeqId) -> int:
+        """Tokens of a live sequence that its row does not cover yet; all of them while it waits."""
+        return self._live(seq_id).unseen
+
+    def members(self, group_id: GroupId) -> list[SeqId]:
+        """The live sequences of a group in the order they joined. `UnknownGroup` if there is none."""
+        return list(self._group(group_id))
+
+    def num_free(self, device: Device) -> int:
+        """Free blocks of a device."""
+        return self._pool(device).num_free
+
+    def num_total(self, device: Device) -> int:
+        """All blocks of a device."""
+        return self._pool(device).num_total
+
+    def refcount(self, device: Device, block: int) -> int:
+        """Live sequences whose row names the block; 0 if free. `InvalidRequest` if there is no such block."""
+        return self._pool(device).refcount(block)
+
+    def free_blocks(self, device: Device) -> tuple[int, ...]:
+        """The free blocks of a device in the order they would be handed out."""
+        return self._pool(device).free_blocks()
+
+    def check(self) -> None:
+        """Verify the manager's own books, in time linear in their size. Raises `BrokenInvariant`."""
+        audit_groups(self._sequences, self._groups, self._ended)
+        for seq in self._sequences.values():
+            audit_sequence(seq, self._block_size)
+        for pool in (self._gpu, self._cpu):
+            audit_pool(pool, [seq.blocks for seq in self._sequences.values() if self._pool_of(seq) is pool])
+
+    # --- decisions: how many blocks an operation takes -------------------------------------------
+
+    def _blocks_for(self, tokens: int, lookahead: int) -> int:
+        """Length of the row that has a slot for each token and each lookahead position."""
+        return blocks_for(tokens + lookahead, self._block_size)
+
+    def _allocate_need(self, num_tokens: int, lookahead: int) -> int:
+        """Blocks for one shared prompt, however many sequences share it."""
+        return self._blocks_for(num_tokens, lookahead)
+
+    def _readmit_needs(self, waiting: Iterable[SequenceState], lookahead: int) -> list[int]:
+        """Blocks for each sequence that comes back; nothing is shared any more."""
+        return [self._blocks_for(seq.tokens, lookahead) for seq in waiting]
+
+    def _append_need(self, members: Sequence[SequenceState], lookahead: int, pool: BlockAllocator) -> int:
+        """Blocks that appending all of `members`, whose rows lie in `pool` now, takes together."""
+        growth = sum(self._growth(seq, lookahead) for seq in members)
+        return growth + self._replacement_need(members, lookahead, pool)
+
+    def _growth(self, seq: SequenceState, lookahead: int) -> int:
+        """Blocks by which an append lengthens the row; a row never shrinks."""
+        return max(0, self._blocks_for(seq.tokens, lookahead) - len(seq.blocks))
+
+    def _replacement_need(
+        self, members: Sequence[SequenceState], lookahead: int, pool: BlockAllocator
+    ) -> int:
+        """Fresh blocks for shared ones that several appends write to.
+
+        Each writer leaves the shared block, so the last owner can write in place: of r owners of whom
+        w write, w take a fresh block, but never all r.
+        """
+        writers = Counter(
+            seq.blocks[entry] for seq in members for entry in self._shared_entries(seq, lookahead)
+        )
+        return sum(min(count, pool.refcount(block) - 1) for block, count in writers.items())
+
+    def _swap_out_need(self, running: Iterable[SequenceState]) -> int:
+        """CPU blocks that the move takes: one for each distinct block, empty tail blocks included."""
+        return len(self._owners(running))
+
+    def _swap_in_need(self, swapped: Sequence[SequenceState], lookahead: int) -> int:
+        """GPU blocks that the move and the appends after it take; sharing, hence the count, survives it."""
+        return len(self._owners(swapped)) + self._append_need(swapped, lookahead, self._cpu)
+
+    def _admission_verdict(self, need: int) -> AllocStatus:
+        """The answer for a group that holds no GPU block yet."""
+        return verdict(need, self._gpu.num_free, self._gpu.num_total, self._watermark)
+
+    # --- decisions: which blocks an append may write ---------------------------------------------
+
+    def _write_entries(self, seq: SequenceState, lookahead: int) -> range:
+        """Entries already in the row that hold a slot about to be written."""
+        touched = entries_touched(seq.seen, seq.tokens + lookahead, self._block_size)
+        return range(touched.start, min(touched.stop, len(seq.blocks)))
+
+    def _shared_entries(self, seq: SequenceState, lookahead: int) -> list[int]:
+        """Those of them that the sequence must not write in place."""
+        pool = self._pool_of(seq)
+        return [e for e in self._write_entries(seq, lookahead) if self._is_shared(pool, seq.blocks[e])]
+
+    def _is_shared(self, pool: BlockAllocator, block: int) -> bool:
+        """Whether someone else may read the block."""
+        return pool.refcount(block) > 1
+
+    def _must_copy(self, seq: SequenceState, entry: int) -> bool:
+        """Whether a replaced entry holds seen tokens, which the fresh block must get too."""
+        return holds_slot_below(entry, seq.seen, self._block_size)
+
+    # --- commits: how rows and refcounts change --------------------------------------------------
+
+    def _replace(
+        self, seq: SequenceState, entries: Iterable[int], fresh: Iterable[int]
+    ) -> list[tuple[int, int]]:
+        """Put fresh blocks in the place of shared ones; returns the copies to make."""
+        copies = []
+        for entry, new in zip(entries, fresh, strict=True):
+            old = seq.blocks[entry]
+            if self._must_copy(seq, entry):
+                copies.append((old, new))
+            seq.blocks[entry] = new
+            self._gpu.release(old)
+        return copies
+
+    def _share_row(self, row: Iterable[int]) -> list[int]:
+        """A second row of the same GPU blocks, with a new owner."""
+        shared = list(row)
+        for block in shared:
+            self._gpu.share(block)
+        return shared
+
+    def _release_row(self, seq: SequenceState) -> None:
+        """Give back everything the sequence owns."""
+        pool = self._pool_of(seq)
+        for block in seq.blocks:
+            pool.release(block)
+        seq.blocks = []
+
+    def _move(
+        self, members: Sequence[SequenceState], source: BlockAllocator, target: BlockAllocator, status: Status
+    ) -> list[tuple[int, int]]:
+        """Move rows between devices, one new block for each distinct old one; returns the transfers."""
+        owners = self._owners(members)
+        moved = dict(zip(owners, target.take_many(len(owners)), strict=True))
+        for block, count in owners.items():
+            self._hand_over(block, source, moved[block], target, count)
+        for seq in members:
+            seq.blocks = [moved[block] for block in seq.blocks]
+            seq.status = status
+        return list(moved.items())
+
+    def _hand_over(
+        self, old: int, source: BlockAllocator, new: int, target: BlockAllocator, owners: int
+    ) -> None:
+        """Pass all owners of `old` to the block just taken, which has one already."""
+        for _ in range(owners - 1):
+            target.share(new)
+        for _ in range(owners):
+            source.release(old)
+
+    def _owners(self, members: Iterable[SequenceState]) -> dict[int, int]:
+        """Each distinct block of these rows, in order of first use, and how many of the rows name it."""
+        return dict(Counter(block for seq in members for block in seq.blocks))
+
+    def _enter(self, seq: SequenceState) -> None:
+        """File a new live sequence; an ended one of that id is over for good."""
+        self._ended.discard(seq.seq_id)
+        self._sequences[seq.seq_id] = seq
+        self._groups.setdefault(seq.group_id, {})[seq.seq_id] = seq
+
+    def _leave(self, seq: SequenceState) -> None:
+        """Strike a sequence off, and its group with the last one."""
+        del self._sequences[seq.seq_id]
+        group = self._groups[seq.group_id]
+        del group[seq.seq_id]
+        if not group:
+            del self._groups[seq.group_id]
+        self._ended.add(seq.seq_id)
+
+    # --- pools and look-ups ----------------------------------------------------------------------
+
+    def _new_pool(self, device: Device, num_blocks: int) -> BlockAllocator:
+        return BlockAllocator(num_blocks, device.name)
+
+    def _pool(self, device: Device) -> BlockAllocator:
+        return self._gpu if device is Device.GPU else self._cpu
+
+    def _pool_of(self, seq: SequenceState) -> BlockAllocator:
+        return self._cpu if seq.status is Status.SWAPPED else self._gpu
+
+    def _live(self, seq_id: SeqId) -> SequenceState:
+        seq = self._sequences.get(seq_id)
+        if seq is None:
+            fate = "has ended" if seq_id in self._ended else "was never admitted"
+            raise UnknownSequence(f"sequence {seq_id!r} {fate}; allocate or fork it first")
+        return seq
+
+    def _running(self, seq_id: SeqId) -> SequenceState:
+        seq = self._live(seq_id)
+        if seq.status is not Status.RUNNING:
+            raise WrongStatus(f"sequence {seq_id!r} is {seq.status.value}; bring its group back first")
+        return seq
+
+    def _group(self, group_id: GroupId) -> dict[SeqId, SequenceState]:
+        group = self._groups.get(group_id)
+        if group is None:
+            raise UnknownGroup(f"group {group_id!r} has no live sequence; allocate it first")
+        return group
+
+    def _members_in(self, group_id: GroupId, status: Status) -> list[SequenceState]:
+        members = [seq for seq in self._group(group_id).values() if seq.status is status]
+        if not members:
+            raise WrongStatus(f"group {group_id!r} has no {status.value} sequence, which this works on")
+        return members
+
+    # --- argument checks -------------------------------------------------------------------------
+
+    def _require_new_group(
+        self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int
+    ) -> None:
+        self._require_lookahead(lookahead)
+        if num_tokens < 1:
+            raise InvalidRequest(f"{num_tokens} tokens for group {group_id!r}; a prompt has 1 or more")
+        if not seq_ids:
+            raise InvalidRequest(f"group {group_id!r} has no sequence; name 1 or more")
+        self._require_unused(seq_ids)
+        if group_id in self._groups:
+            raise DuplicateGroup(f"group {group_id!r} is live; fork into it, or use another id")
+
+    def _require_unused(self, seq_ids: Sequence[SeqId]) -> None:
+        if len(set(seq_ids)) < len(seq_ids):
+            raise DuplicateSequence(f"an id twice in {list(seq_ids)}; sequences need ids of their own")
+        for seq_id in seq_ids:
+            if seq_id in self._sequences:
+                raise DuplicateSequence(f"sequence {seq_id!r} is live; free it first, or use another id")
+
+    def _require_lookahead(self, lookahead: int) -> None:
+        if lookahead < 0:
+            raise InvalidRequest(f"lookahead {lookahead}; ask for 0 slots or more")
