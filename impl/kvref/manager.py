@@ -77,9 +77,7 @@ class BlockManager:
         self._require_new_group(group_id, seq_ids, num_tokens, lookahead)
         return self._admission_verdict(self._allocate_need(num_tokens, lookahead))
 
-    def allocate(
-        self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int = 0
-    ) -> None:
+    def allocate(self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int = 0) -> None:
         """Admit a new group whose sequences all start with the same prompt of `num_tokens` >= 1 tokens.
 
         They share one row: enough blocks for the tokens and `lookahead` >= 0 further slots, each block
@@ -348,17 +346,13 @@ class BlockManager:
         """Blocks by which an append lengthens the row; a row never shrinks."""
         return max(0, self._blocks_for(seq.tokens, lookahead) - len(seq.blocks))
 
-    def _replacement_need(
-        self, members: Sequence[SequenceState], lookahead: int, pool: BlockAllocator
-    ) -> int:
+    def _replacement_need(self, members: Sequence[SequenceState], lookahead: int, pool: BlockAllocator) -> int:
         """Fresh blocks for shared ones that several appends write to.
 
         Each writer leaves the shared block, so the last owner can write in place: of r owners of whom
         w write, w take a fresh block, but never all r.
         """
-        writers = Counter(
-            seq.blocks[entry] for seq in members for entry in self._shared_entries(seq, lookahead)
-        )
+        writers = Counter(seq.blocks[entry] for seq in members for entry in self._shared_entries(seq, lookahead))
         return sum(min(count, pool.refcount(block) - 1) for block, count in writers.items())
 
     def _swap_out_need(self, running: Iterable[SequenceState]) -> int:
@@ -395,9 +389,7 @@ class BlockManager:
 
     # --- commits: how rows and refcounts change --------------------------------------------------
 
-    def _replace(
-        self, seq: SequenceState, entries: Iterable[int], fresh: Iterable[int]
-    ) -> list[tuple[int, int]]:
+    def _replace(self, seq: SequenceState, entries: Iterable[int], fresh: Iterable[int]) -> list[tuple[int, int]]:
         """Put fresh blocks in the place of shared ones; returns the copies to make."""
         copies = []
         for entry, new in zip(entries, fresh, strict=True):
@@ -435,9 +427,7 @@ class BlockManager:
             seq.status = status
         return list(moved.items())
 
-    def _hand_over(
-        self, old: int, source: BlockAllocator, new: int, target: BlockAllocator, owners: int
-    ) -> None:
+    def _hand_over(self, old: int, source: BlockAllocator, new: int, target: BlockAllocator, owners: int) -> None:
         """Pass all owners of `old` to the block just taken, which has one already."""
         for _ in range(owners - 1):
             target.share(new)
@@ -501,9 +491,7 @@ class BlockManager:
 
     # --- argument checks -------------------------------------------------------------------------
 
-    def _require_new_group(
-        self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int
-    ) -> None:
+    def _require_new_group(self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int) -> None:
         self._require_lookahead(lookahead)
         if num_tokens < 1:
             raise InvalidRequest(f"{num_tokens} tokens for group {group_id!r}; a prompt has 1 or more")

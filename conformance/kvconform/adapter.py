@@ -1,0 +1,347 @@
+"""What a third party implements to have a block manager checked.
+
+This file knows what the kit asks of a manager and what a manager may declare about itself. It must not know how
+answers are judged, nor any particular manager.
+
+An adapter gets *views*: `Group` and `Seq` objects that the kit owns, so that it always finds the tokens, the status and
+the extents as the engine's scheduler would know them. Only `start`, `allocate`, `append`, `free`, `block_table` and
+`num_free_blocks` are required. What is not overridden is not a capability, and is neither asked for nor held against
+the manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar, Literal
+
+from kvspec.vocabulary import Capability, Config, Device, Status, Verdict
+
+Copies = Iterable[tuple[int, int]]
+"""Copy-on-write pairs (source block, destination block), both on the GPU."""
+
+Moves = Iterable[tuple[int, int]] | Mapping[int, int]
+"""Blocks moved by a swap: (source block on the one device, destination block on the other)."""
+
+
+@dataclass
+class Group:
+    """A group of sequences that came from one request. The kit owns it; an adapter only reads it.
+
+    id: the group's number. seqs: its sequences in the order they joined; ended ones stay in the list only where the
+    adapter declares `Order.FINISHED_STAY`. lookahead: slots (>= 0) that the operation at hand asks for beyond the
+    tokens. admitted_before: it held blocks before, and comes back after a preemption.
+    """
+
+    id: int
+    seqs: list[Seq] = field(default_factory=list)
+    lookahead: int = 0
+    admitted_before: bool = False
+
+    def having(self, status: Status) -> list[Seq]:
+        """The group's sequences of this status, in the order they joined."""
+        return [seq for seq in self.seqs if seq.status is status]
+
+    @property
+    def running(self) -> list[Seq]:
+        """The group's running sequences."""
+        return self.having(Status.RUNNING)
+
+    @property
+    def swapped(self) -> list[Seq]:
+        """The group's swapped-out sequences."""
+        return self.having(Status.SWAPPED)
+
+    @property
+    def waiting(self) -> list[Seq]:
+        """The group's sequences that hold no blocks: refused, or preempted."""
+        return self.having(Status.WAITING)
+
+
+@dataclass(eq=False)
+class Seq:
+    """One sequence. The kit owns it; an adapter only reads it.
+
+    id: its number. group: the group it belongs to. tokens: all its token ids, unseen ones included. upto: tokens that
+    its block table covers (tokens beyond are *unseen*). computed: tokens whose KV is written (computed <= upto).
+    status: as the scheduler has it while the operation is under way: it changes afterwards (a sequence is still
+    SWAPPED inside `swap_in`, and RUNNING inside the `append` that follows).
+    """
+
+    id: int
+    group: Group
+    tokens: list[int]
+    upto: int = 0
+    computed: int = 0
+    status: Status = Status.WAITING
+    scheduled: bool = False  # the next step computes it
+    prefixes: list[int] = field(default_factory=list, repr=False)  # the kit's: interned prefix per position
+
+    @property
+    def lookahead(self) -> int:
+        """Lookahead slots that the operation at hand asks for."""
+        return self.group.lookahead
+
+    @property
+    def unseen(self) -> int:
+        """Tokens that the block table does not cover yet."""
+        return len(self.tokens) - self.upto
+
+
+class Order(str, Enum):
+    """What an engine never (or always) does to its manager. A restriction narrows what the kit generates; it never
+    silences a law.
+    """
+
+    NO_RELEASE_WHILE_SCHEDULED = "no-release-while-scheduled"  # no swap-out, preemption or free before its step
+    SWAP_IN_AFTER_STEP = "no-swap-in-between-a-swap-out-and-the-next-step"
+    PREEMPT_SINGLE = "only-groups-of-one-running-sequence-are-preempted-by-recompute"
+    SWAP_SEVERAL = "only-groups-of-several-running-sequences-are-swapped"
+    ONE_TOKEN = "one-unseen-token-per-step"
+    TOKENS_EVERY_STEP = "every-scheduled-sequence-receives-tokens"
+    LOOKAHEAD_FIXED = "lookahead-fixed-for-the-run"
+    FORK_AFTER_TOKENS = "fork-only-of-a-sequence-with-unseen-tokens"
+    FINISHED_STAY = "finished-sequences-stay-in-their-group"
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """One thing that the manager's engine never does, with a one-line reason that the report prints."""
+
+    what: Order
+    reason: str
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The configurations that the kit may start the manager with.
+
+    block_sizes: allowed block sizes in slots (at most 8 are worth it; prefer small ones: where a block size is only an
+    engine limit, shrink it at the manager and say so). least_gpu_blocks, least_cpu_blocks: smallest pools in blocks
+    (0 where the manager allows an empty one). reason: why it is narrower than the default, for the report.
+    """
+
+    block_sizes: Sequence[int] = (1, 2, 3, 4, 5, 8)
+    least_gpu_blocks: int = 0
+    least_cpu_blocks: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What cannot be seen from the methods that an adapter overrides.
+
+    lookahead: append (and the guards) heed `lookahead`. allocate_lookahead: what allocate does with it: "none" (it is
+    never asked), "reserved" (the guard counts it, the table does not hold it), "provided" (the table holds it).
+    groups: allocate admits groups of several sequences that share a prompt. watermark: `config.watermark_blocks` is
+    honoured. outcomes: whether guards answer "two" verdicts (a bool, or OK and NO) or "three" (OK, LATER, NEVER; guards
+    that answer a bool may still be among them). failures: "atomic" where an operation that fails, even past a refusing
+    guard, leaves everything as it was; then the kit tries that too. swap_unit: whether a swap moves each distinct
+    "block" once, or each table "entry" (sharing is lost). step_order: when copies and transfers take effect: at the
+    step, "as-issued", or with "transfers-first".
+    """
+
+    lookahead: bool = False
+    allocate_lookahead: Literal["none", "reserved", "provided"] = "none"
+    groups: bool = False
+    watermark: bool = False
+    outcomes: Literal["two", "three"] = "two"
+    failures: Literal["unspecified", "atomic"] = "unspecified"
+    swap_unit: Literal["block", "entry"] = "block"
+    step_order: Literal["as-issued", "transfers-first"] = "as-issued"
+
+
+class ErrorKind(str, Enum):
+    """What an exception from a manager means."""
+
+    OUT_OF_BLOCKS = "out-of-blocks"
+    DOUBLE_FREE = "double-free"
+    BAD_INPUT = "bad-input"
+    UNDECLARED = "undeclared"
+
+
+class AdapterMistake(Exception):
+    """The adapter answered something that the kit cannot use: the adapter's fault, not the manager's."""
+
+
+class Adapter:
+    """Base class of all adapters: override what the manager can do.
+
+    name, version: shown in reports. capabilities, domain, restrictions: what the manager and its engine declare.
+    out_of_blocks, double_free, bad_input: the exception classes by which the manager says so (override `classify` where
+    classes do not tell).
+
+    Operations that can run out of blocks may also answer False instead of raising.
+    """
+
+    name: ClassVar[str] = ""
+    version: ClassVar[str] = ""
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    domain: ClassVar[Domain] = Domain()
+    restrictions: ClassVar[Sequence[Restriction]] = ()
+    out_of_blocks: ClassVar[tuple[type[BaseException], ...]] = ()
+    double_free: ClassVar[tuple[type[BaseException], ...]] = ()
+    bad_input: ClassVar[tuple[type[BaseException], ...]] = ()
+
+    # -- required ---------------------------------------------------------------------------------------------------
+
+    def start(self, config: Config) -> None:
+        """Forget everything and begin with a fresh manager of this configuration. Called many times: be quick."""
+        raise NotImplementedError
+
+    def allocate(self, group: Group) -> bool | None:
+        """Give each waiting sequence of the group a block table for all its tokens."""
+        raise NotImplementedError
+
+    def append(self, seq: Seq) -> Copies | bool | None:
+        """Cover the sequence's unseen tokens and `seq.lookahead` slots after them.
+
+        Returns the copy-on-write pairs in the order they must be executed; None lets the kit find them by comparing
+        rows; False says out of blocks.
+        """
+        raise NotImplementedError
+
+    def free(self, seq: Seq) -> None:
+        """The sequence has ended, in whatever state it is; it may have ended before."""
+        raise NotImplementedError
+
+    def block_table(self, seq: Seq) -> Sequence[int]:
+        """The row that attention would read: physical block numbers on the device where the sequence lies."""
+        raise NotImplementedError
+
+    def num_free_blocks(self, device: Device) -> int:
+        """Blocks of the device that can be handed out now."""
+        raise NotImplementedError
+
+    # -- admission guards: a bool, or a Verdict -----------------------------------------------------------------------
+
+    def can_allocate(self, group: Group) -> bool | Verdict:
+        """May the group's waiting sequences be admitted?"""
+        raise NotImplementedError
+
+    def can_append(self, group: Group) -> bool | Verdict:
+        """May every running sequence of the group be appended to (unseen tokens and `group.lookahead` slots)?"""
+        raise NotImplementedError
+
+    def can_fork(self, parent: Seq) -> bool | Verdict:
+        """May the sequence be forked? Only for managers whose fork takes blocks."""
+        raise NotImplementedError
+
+    def can_swap_out(self, group: Group) -> bool | Verdict:
+        """May the group's running sequences be moved to the CPU?"""
+        raise NotImplementedError
+
+    def can_swap_in(self, group: Group) -> bool | Verdict:
+        """May the group's swapped sequences be moved back, and each then be appended to with `group.lookahead`?"""
+        raise NotImplementedError
+
+    # -- operations -----------------------------------------------------------------------------------------------------
+
+    def fork(self, parent: Seq, child: Seq) -> bool | None:
+        """The child, already in the parent's group, shares the parent's row (copy-on-write)."""
+        raise NotImplementedError
+
+    def swap_out(self, group: Group) -> Moves | bool | None:
+        """Move the blocks of the group's running sequences to the CPU; None lets the kit find the moves by rows."""
+        raise NotImplementedError
+
+    def swap_in(self, group: Group) -> Moves | bool | None:
+        """Move the blocks of the group's swapped sequences to the GPU; the kit then appends to each."""
+        raise NotImplementedError
+
+    def preempt(self, group: Group) -> None:
+        """Preemption by recompute: the running sequences give their blocks back and will be allocated again."""
+        raise NotImplementedError
+
+    def reset_all(self) -> None:
+        """Forget every sequence, without a new start."""
+        raise NotImplementedError
+
+    # -- hooks -------------------------------------------------------------------------------------------------------------
+
+    def sync(self, seq: Seq) -> None:
+        """The sequence's tokens or status have changed (after a step, an admission, a swap, a preemption)."""
+
+    # -- what can be shown ---------------------------------------------------------------------------------------------------
+
+    def block_numbers(self, device: Device, config: Config) -> range:
+        """The numbers that blocks of this device have."""
+        return range(config.total(device))
+
+    def refcount(self, device: Device, block: int) -> int:
+        """The block's refcount (0 when free)."""
+        raise NotImplementedError
+
+    def free_blocks(self, device: Device) -> Iterable[int]:
+        """The numbers in the device's free set, as often as it lists them."""
+        raise NotImplementedError
+
+    def row_device(self, seq: Seq) -> Device:
+        """The device on which the manager has the sequence's blocks, read from the manager, not from the status."""
+        raise NotImplementedError
+
+    def announced_row(self, seq: Seq) -> Sequence[int]:
+        """The row that an engine would have that never re-reads a table: built from announcements alone."""
+        raise NotImplementedError
+
+    # -- errors ----------------------------------------------------------------------------------------------------------------
+
+    def classify(self, error: BaseException) -> ErrorKind:
+        """What an exception from the manager means; by class, unless overridden."""
+        if isinstance(error, self.out_of_blocks):
+            return ErrorKind.OUT_OF_BLOCKS
+        if isinstance(error, self.double_free):
+            return ErrorKind.DOUBLE_FREE
+        if isinstance(error, self.bad_input):
+            return ErrorKind.BAD_INPUT
+        return ErrorKind.UNDECLARED
+
+
+REQUIRED = ("start", "allocate", "append", "free", "block_table", "num_free_blocks")
+
+BY_METHOD: dict[str, Capability] = {
+    "append": Capability.APPEND,
+    "fork": Capability.FORK,
+    "preempt": Capability.PREEMPT,
+    "reset_all": Capability.RESET,
+    "can_allocate": Capability.GUARD_ALLOCATE,
+    "can_append": Capability.GUARD_APPEND,
+    "can_fork": Capability.GUARD_FORK,
+    "can_swap_out": Capability.GUARD_SWAP_OUT,
+    "can_swap_in": Capability.GUARD_SWAP_IN,
+    "refcount": Capability.REFCOUNTS,
+    "free_blocks": Capability.FREE_SET,
+    "row_device": Capability.ROW_DEVICE,
+    "announced_row": Capability.ANNOUNCES,
+}
+"""The capability that overriding a method declares."""
+
+
+def overrides(adapter: Adapter, method: str) -> bool:
+    """Whether the adapter's class defines the method itself."""
+    return getattr(type(adapter), method, None) is not getattr(Adapter, method)
+
+
+def capabilities_of(adapter: Adapter) -> frozenset[Capability]:
+    """Everything that the adapter offers: by methods overridden, and by declaration.
+
+    Raises AdapterMistake where a required method is missing, or swap is half there.
+    """
+    missing = [name for name in REQUIRED if not overrides(adapter, name)]
+    if missing:
+        raise AdapterMistake(f"{type(adapter).__name__} must define {', '.join(missing)}")
+    found = {capability for method, capability in BY_METHOD.items() if overrides(adapter, method)}
+    if overrides(adapter, "swap_out") != overrides(adapter, "swap_in"):
+        raise AdapterMistake(f"{type(adapter).__name__} must define both swap_out and swap_in, or neither")
+    if overrides(adapter, "swap_out"):
+        found.add(Capability.SWAP)
+    declared = adapter.capabilities
+    flags = {
+        Capability.LOOKAHEAD: declared.lookahead,
+        Capability.GROUPS: declared.groups,
+        Capability.WATERMARK: declared.watermark,
+        Capability.THREE_VALUED: declared.outcomes == "three",
+        Capability.ATOMIC_FAILURES: declared.failures == "atomic",
+    }
+    return frozenset(found | {capability for capability, on in flags.items() if on})

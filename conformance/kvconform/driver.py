@@ -1,0 +1,297 @@
+"""Carries one operation out: asks the guard, calls the adapter in the engine's order, notes what came of it.
+
+Knows the adapter's calls and how their answers are to be read. It must not know laws: an outcome is a fact, and whether
+it is right is the judge's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvconform.adapter import Adapter, AdapterMistake, Copies, ErrorKind, Group, Moves, Seq
+from kvconform.ledger import Arrival, Ledger, Transfer, Writing
+from kvconform.world import World
+from kvspec.vocabulary import (
+    Allocate,
+    Append,
+    Capability,
+    Device,
+    Fork,
+    Free,
+    Operation,
+    Preempt,
+    ResetAll,
+    Result,
+    Status,
+    Step,
+    SwapIn,
+    SwapOut,
+    Verdict,
+)
+
+
+@dataclass
+class Outcome:
+    """What became of one operation.
+
+    verdict: the guard's, None where there is none. asked_again: its verdict when asked a second time. counts_asked: the
+    free counts right after asking. result; error and error_kind where the manager raised. where: the adapter call that
+    was under way. failed: the sequence whose append failed. arrivals, writings: what a step brought and wrote. moved: the sequences that an admission, append or swap was carried through for. again: a free of a
+    sequence that had ended before.
+    """
+
+    result: Result = Result.OK
+    verdict: Verdict | None = None
+    asked_again: Verdict | None = None
+    counts_asked: dict[Device, int] | None = None
+    rows_asked: dict[int, list[int]] | None = None
+    error: Exception | None = None
+    error_kind: ErrorKind | None = None
+    where: str = ""
+    failed: Seq | None = None
+    moved: list[Seq] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
+    arrivals: list[Arrival] = field(default_factory=list)
+    writings: list[Writing] = field(default_factory=list)
+    again: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """The guard said no."""
+        return self.verdict not in (None, Verdict.OK)
+
+    @property
+    def approved(self) -> bool:
+        """The guard said OK."""
+        return self.verdict is Verdict.OK
+
+
+class _Stop(Exception):
+    """The operation ends here; the outcome says how."""
+
+
+class Driver:
+    """Drives one adapter through one run."""
+
+    def __init__(self, adapter: Adapter, world: World, ledger: Ledger, capabilities: frozenset[Capability]) -> None:
+        self.adapter = adapter
+        self.world = world
+        self.ledger = ledger
+        self.capabilities = capabilities
+        self.devices = (Device.GPU, Device.CPU) if Capability.SWAP in capabilities else (Device.GPU,)
+        self._transfers_first = adapter.capabilities.step_order == "transfers-first"
+
+    # -- observing --------------------------------------------------------------------------------------------------
+
+    def counts(self) -> dict[Device, int]:
+        """Free blocks of each device.
+
+        Raises AdapterMistake where the adapter answers anything but a number.
+        """
+        found = {}
+        for device in self.devices:
+            count = self.adapter.num_free_blocks(device)
+            if not isinstance(count, int) or isinstance(count, bool):
+                raise AdapterMistake(self._says("num_free_blocks", count, "a whole number of blocks"))
+            found[device] = count
+        return found
+
+    def row(self, seq: Seq) -> list[int]:
+        """A copy of the sequence's block table.
+
+        Raises AdapterMistake where the adapter answers anything but a list of numbers.
+        """
+        table = self.adapter.block_table(seq)
+        try:
+            row = list(table)
+        except TypeError:
+            raise AdapterMistake(self._says("block_table", table, "a list of block numbers")) from None
+        for block in row:
+            if not isinstance(block, int):
+                raise AdapterMistake(self._says("block_table", table, "a list of block numbers"))
+        return row
+
+    def _says(self, method: str, value: object, expected: str) -> str:
+        return f"{type(self.adapter).__name__}.{method} answered {value!r}; it must answer {expected}"
+
+    # -- performing ---------------------------------------------------------------------------------------------------
+
+    def perform(self, op: Operation, group: Group | None) -> Outcome:
+        """Carry the operation out. Raises AdapterMistake where the adapter answers what cannot be used."""
+        outcome = Outcome()
+        try:
+            _PERFORM[type(op)](self, op, group, outcome)
+        except _Stop:
+            pass
+        return outcome
+
+    def _call(self, outcome: Outcome, method: str, *arguments: Any) -> Any:
+        """Call the adapter; an exception or False becomes the outcome, and the operation stops."""
+        outcome.where = method
+        try:
+            answer = getattr(self.adapter, method)(*arguments)
+        except AdapterMistake:
+            raise
+        except Exception as error:
+            outcome.error, outcome.error_kind = error, self.adapter.classify(error)
+            ran_out = outcome.error_kind is ErrorKind.OUT_OF_BLOCKS
+            outcome.result = Result.OUT_OF_BLOCKS if ran_out else Result.RAISED
+            raise _Stop from None
+        if answer is False and not method.startswith("can_"):
+            outcome.result = Result.OUT_OF_BLOCKS
+            raise _Stop
+        return answer
+
+    def _ask(self, outcome: Outcome, guard: Capability, subject: Group | Seq, force: bool) -> None:
+        """Ask the guard twice (it must not matter), and stop where it refuses."""
+        if guard not in self.capabilities:
+            return
+        method = guard.value.replace("guard-", "can_").replace("-", "_")
+        outcome.verdict = self._verdict(method, self._call(outcome, method, subject))
+        outcome.asked_again = self._verdict(method, self._call(outcome, method, subject))
+        outcome.counts_asked = self.counts()
+        seqs = subject.seqs if isinstance(subject, Group) else [subject]
+        outcome.rows_asked = {seq.id: self.row(seq) for seq in seqs if seq.id in self.ledger.rows}
+        if outcome.refused and not force:
+            outcome.result = Result.REFUSED
+            raise _Stop
+
+    def _verdict(self, method: str, answer: object) -> Verdict:
+        if isinstance(answer, Verdict):
+            return answer
+        if isinstance(answer, bool):
+            return Verdict.OK if answer else Verdict.NO
+        raise AdapterMistake(self._says(method, answer, "True, False or a Verdict"))
+
+    def _allocate(self, op: Allocate, group: Group, outcome: Outcome) -> None:
+        self._ask(outcome, Capability.GUARD_ALLOCATE, group, op.force)
+        seqs = group.waiting
+        self._call(outcome, "allocate", group)
+        self.world.admit(seqs)
+        outcome.moved = seqs
+        self._sync(outcome, seqs)
+
+    def _append(self, op: Append, group: Group, outcome: Outcome) -> None:
+        self._ask(outcome, Capability.GUARD_APPEND, group, op.force)
+        rows = {seq.id: self.ledger.rows[seq.id].blocks for seq in group.running}
+        self._append_all(group.running, rows, outcome)
+
+    def _append_all(self, seqs: list[Seq], rows: dict[int, list[int]], outcome: Outcome) -> None:
+        for seq in seqs:
+            outcome.failed = seq
+            copies = self._call(outcome, "append", seq)
+            self.world.cover(seq)
+            outcome.moved.append(seq)
+            for source, target in self._copies(copies, rows[seq.id], seq):
+                self._transfer(outcome, Transfer(Device.GPU, source, Device.GPU, target, copy=True))
+            outcome.failed = None
+
+    def _copies(self, answer: Copies | None, before: list[int], seq: Seq) -> list[tuple[int, int]]:
+        if answer is None:
+            return [(old, new) for old, new in zip(before, self.row(seq), strict=False) if old != new]
+        return self._pairs("append", answer, "a list of (source block, destination block) pairs")
+
+    def _pairs(self, method: str, answer: Any, expected: str) -> list[tuple[int, int]]:
+        try:
+            pairs = [(int(source), int(target)) for source, target in answer]
+        except (TypeError, ValueError):
+            raise AdapterMistake(self._says(method, answer, expected)) from None
+        return pairs
+
+    def _transfer(self, outcome: Outcome, transfer: Transfer) -> None:
+        outcome.transfers.append(transfer)
+        self.ledger.pending.append(transfer)
+
+    def _step(self, op: Step, group: None, outcome: Outcome) -> None:
+        outcome.arrivals = self.ledger.execute(self._transfers_first)
+        scheduled = [seq for seq in self.world.seqs.values() if seq.scheduled]
+        outcome.moved = scheduled
+        outcome.writings = [self.ledger.write(seq) for seq in scheduled]
+        self._sync(outcome, self.world.receive(op))
+
+    def _fork(self, op: Fork, group: Group, outcome: Outcome) -> None:
+        parent = self.world.seqs[op.parent]
+        self._ask(outcome, Capability.GUARD_FORK, parent, force=False)
+        child = self.world.child_of(op)
+        try:
+            self._call(outcome, "fork", parent, child)
+        except _Stop:
+            self.world.forget(child)
+            raise
+        child.status = Status.RUNNING
+        outcome.moved = [child]
+        self._sync(outcome, [child])
+
+    def _swap(self, op: SwapOut | SwapIn, group: Group, outcome: Outcome) -> list[Seq]:
+        out = isinstance(op, SwapOut)
+        source, target = (Device.GPU, Device.CPU) if out else (Device.CPU, Device.GPU)
+        seqs = group.running if out else group.swapped
+        rows = {seq.id: self.ledger.rows[seq.id].blocks for seq in seqs}
+        moves = self._call(outcome, op.op, group)
+        for old, new in self._moves(op.op, moves, seqs, rows):
+            self._transfer(outcome, Transfer(source, old, target, new, copy=False))
+        for seq in seqs:
+            seq.status = Status.SWAPPED if out else Status.RUNNING
+            seq.scheduled = False
+            self.ledger.swapped.add(seq.id)
+        outcome.moved = list(seqs)
+        self._sync(outcome, seqs)
+        return seqs
+
+    def _moves(
+        self, method: str, answer: Moves | None, seqs: list[Seq], rows: dict[int, list[int]]
+    ) -> list[tuple[int, int]]:
+        if answer is None:
+            by_row = [pair for seq in seqs for pair in zip(rows[seq.id], self.row(seq), strict=False)]
+            return list(dict.fromkeys(by_row))
+        pairs = answer.items() if isinstance(answer, Mapping) else answer
+        return self._pairs(method, pairs, "(source block, destination block) pairs, or a mapping")
+
+    def _swap_out(self, op: SwapOut, group: Group, outcome: Outcome) -> None:
+        self._ask(outcome, Capability.GUARD_SWAP_OUT, group, op.force)
+        self._swap(op, group, outcome)
+        self.world.swapped_out_since_step.add(group.id)
+
+    def _swap_in(self, op: SwapIn, group: Group, outcome: Outcome) -> None:
+        self._ask(outcome, Capability.GUARD_SWAP_IN, group, op.force)
+        seqs = self._swap(op, group, outcome)
+        outcome.moved = []
+        if Capability.APPEND in self.capabilities:
+            self._append_all(seqs, {seq.id: self.row(seq) for seq in seqs}, outcome)
+
+    def _preempt(self, op: Preempt, group: Group, outcome: Outcome) -> None:
+        seqs = group.running
+        self._call(outcome, "preempt", group)
+        self.world.give_up(seqs)
+        outcome.moved = seqs
+        self._sync(outcome, seqs)
+
+    def _free(self, op: Free, group: Group, outcome: Outcome) -> None:
+        outcome.again = op.seq in self.world.ended
+        seq = self.world.ended[op.seq] if outcome.again else self.world.seqs[op.seq]
+        self._call(outcome, "free", seq)
+        if not outcome.again:
+            self.world.end(seq)
+
+    def _reset_all(self, op: ResetAll, group: None, outcome: Outcome) -> None:
+        self._call(outcome, "reset_all")
+        self.world.end_all()
+
+    def _sync(self, outcome: Outcome, seqs: list[Seq]) -> None:
+        for seq in seqs:
+            self._call(outcome, "sync", seq)
+
+
+_PERFORM: dict[type[Operation], Callable[[Driver, Any, Any, Outcome], None]] = {
+    Allocate: Driver._allocate,
+    Append: Driver._append,
+    Step: Driver._step,
+    Fork: Driver._fork,
+    SwapOut: Driver._swap_out,
+    SwapIn: Driver._swap_in,
+    Preempt: Driver._preempt,
+    Free: Driver._free,
+    ResetAll: Driver._reset_all,
+}

@@ -1,0 +1,158 @@
+"""Gathers the cases of the table laws: rows, their slots, their device, who else names them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kvconform.adapter import Seq
+from kvconform.judge.bench import WHOLE_POOL, Bench, RowChange, Transition
+from kvconform.ledger import home
+from kvspec.laws.table import Announcement, Entry, Frame, Place, Row, SharedSlot
+from kvspec.vocabulary import Allocate, Append, Capability, Device, SwapIn
+
+
+class Table:
+    """Judges block tables."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+
+    def frame(self, t: Transition) -> None:
+        """Rows that the operation does not name stay as they were."""
+        changed = {change.seq.id: change for change in t.changes}
+        for seq_id in self.bench.ledger.rows:
+            if seq_id in t.named:
+                continue
+            change = changed.get(seq_id)
+            moved = change is not None and not self._explained(t, change)
+            self.bench.check(
+                "table.frame",
+                Frame(named=False, changed=moved),
+                lambda s=seq_id, c=change: (  # type: ignore[misc]
+                    f"{t.op.op} changed the row of sequence {s}, which it is not about",
+                    f"row {c.before.blocks if c.before else None}",
+                    f"row {c.after.blocks if c.after else None}",
+                ),
+            )
+
+    def _explained(self, t: Transition, change: RowChange) -> bool:
+        """Whether announced copies turn the old row into the new one."""
+        if change.before is None or change.after is None or len(change.before.blocks) != len(change.after.blocks):
+            return False
+        copies = {(transfer.source, transfer.target) for transfer in t.outcome.transfers if transfer.copy}
+        pairs = zip(change.before.blocks, change.after.blocks, strict=True)
+        return all(old == new or (old, new) in copies for old, new in pairs)
+
+    def extent(self, t: Transition) -> None:
+        """The rows of the sequences that the operation was carried through for have the slots they need."""
+        declared, config = self.bench.adapter.capabilities, self.bench.config
+        asked = t.group.lookahead if t.group else 0
+        grows = isinstance(t.op, (Allocate, Append, SwapIn))
+        provided = asked if not isinstance(t.op, Allocate) or declared.allocate_lookahead == "provided" else 0
+        for seq in t.outcome.moved:
+            row = self.bench.ledger.rows.get(seq.id)
+            if row is None:
+                continue
+            slots = self._slots(seq, provided if grows else 0)
+            case = Row(len(row.blocks), slots, config.block_size, t.lengths.get(seq.id, 0))
+            for law in ("table.covers", "table.tight"):
+                self.bench.check(
+                    law,
+                    case,
+                    lambda s=seq, c=case: (  # type: ignore[misc]
+                        f"after {t.op.op}, the row of sequence {s.id} has the wrong length",
+                        f"{c.slots} slots in blocks of {c.block_size}, {c.blocks_before} blocks before",
+                        f"{c.blocks} blocks",
+                    ),
+                )
+
+    def _slots(self, seq: Seq, lookahead: int) -> int:
+        longest = max(self.bench.config.max_model_len, seq.upto)
+        return min(seq.upto + lookahead, longest)
+
+    def places(self, t: Transition) -> None:
+        """Changed rows lie on the right device and name held blocks; announcements add up to them."""
+        for change in t.changes:
+            if change.after is None:
+                continue
+            self._device(change.seq)
+            self._live(change)
+            self._announced(change)
+            self._aliases(change)
+
+    def _device(self, seq: Seq) -> None:
+        if not self.bench.has(Capability.ROW_DEVICE):
+            return
+        shown = self.bench.adapter.row_device(seq)
+        self.bench.check(
+            "table.one-device",
+            Place(shown is Device.GPU, home(seq) is Device.GPU),
+            lambda: (
+                f"the row of {seq.status.value} sequence {seq.id} lies on the wrong device",
+                home(seq).value,
+                shown.value,
+            ),
+        )
+
+    def _live(self, change: RowChange) -> None:
+        assert change.after is not None
+        device, row = change.after.device, change.after.blocks
+        live = -(-change.seq.upto // self.bench.config.block_size)
+        numbers = self.bench.adapter.block_numbers(device, self.bench.config)
+        whole = self.bench.has(Capability.FREE_SET) and self.bench.config.total(device) <= WHOLE_POOL
+        listed = Counter(self.bench.adapter.free_blocks(device)) if whole else Counter[int]()
+        for block in row[:live]:
+            known = self.bench.has(Capability.REFCOUNTS) and block in numbers
+            refcount = self.bench.adapter.refcount(device, block) if known else 1
+            self.bench.check(
+                "table.live",
+                Entry(listed[block], refcount),
+                lambda b=block, r=refcount: (  # type: ignore[misc]
+                    f"the row of sequence {change.seq.id} names {device.value} block {b}, which is not held",
+                    "not in the free set, refcount at least 1",
+                    f"{'in' if listed[b] else 'not in'} the free set, refcount {r}",
+                ),
+            )
+
+    def _announced(self, change: RowChange) -> None:
+        if not self.bench.has(Capability.ANNOUNCES):
+            return
+        assert change.after is not None
+        row, told = change.after.blocks, list(self.bench.adapter.announced_row(change.seq))
+        differences = sum(a != b for a, b in zip(row, told, strict=False)) + abs(len(row) - len(told))
+        self.bench.check(
+            "table.announced",
+            Announcement(differences),
+            lambda: (f"announcements do not add up to the row of sequence {change.seq.id}", f"{row}", f"{told}"),
+        )
+
+    def _aliases(self, change: RowChange) -> None:
+        """Slots of a changed row that another live sequence names too and that one of them has written."""
+        assert change.after is not None
+        device, size = change.after.device, self.bench.config.block_size
+        for index, block in enumerate(change.after.blocks):
+            for other, place in self.bench.ledger.readers(device, block):
+                if other is not change.seq:
+                    self._alias(change.seq, index * size, other, place * size, device, block)
+
+    def _alias(self, seq: Seq, start: int, other: Seq, begin: int, device: Device, block: int) -> None:
+        written = max(seq.computed - start, other.computed - begin)
+        common = min(seq.upto - start, other.upto - begin, written, self.bench.config.block_size)
+        if common <= 0:
+            return
+        # Prefixes are interned: if the last common slot agrees, so do all before it.
+        case = SharedSlot(seq.prefixes[start + common - 1], other.prefixes[begin + common - 1])
+        self.shared_slot(case, seq, other, device, block, common - 1)
+
+    def shared_slot(self, case: SharedSlot, seq: Seq, other: Seq, device: Device, block: int, offset: int) -> None:
+        """Two live positions name one written slot."""
+        self.bench.check(
+            "table.no-alias",
+            case,
+            lambda: (
+                f"sequences {seq.id} and {other.id} share slot {offset} of {device.value} block {block} "
+                "and must read different KV there",
+                "a slot of its own for each",
+                f"one slot for prefixes {case.one} and {case.other}",
+            ),
+        )

@@ -1,0 +1,139 @@
+"""The adapter of kvref, the reference block manager. An example of an adapter with everything.
+
+Knows kvref's interface; the kit treats it like any third party's.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import kvref
+from kvconform.adapter import Adapter, Capabilities, Group, Seq
+from kvspec.vocabulary import Config, Device, Verdict
+
+DEVICES = {Device.GPU: kvref.Device.GPU, Device.CPU: kvref.Device.CPU}
+VERDICTS = {
+    kvref.AllocStatus.OK: Verdict.OK,
+    kvref.AllocStatus.LATER: Verdict.LATER,
+    kvref.AllocStatus.NEVER: Verdict.NEVER,
+}
+
+
+class ReferenceAdapter(Adapter):
+    """kvref, with all that it offers."""
+
+    name: ClassVar[str] = "reference"
+    capabilities = Capabilities(
+        lookahead=True,
+        allocate_lookahead="provided",
+        groups=True,
+        watermark=True,
+        outcomes="three",
+        failures="atomic",
+    )
+    out_of_blocks = (kvref.OutOfBlocks,)
+    double_free = (kvref.DoubleFree,)
+    bad_input = (
+        kvref.UnknownSequence,
+        kvref.UnknownGroup,
+        kvref.DuplicateSequence,
+        kvref.DuplicateGroup,
+        kvref.WrongStatus,
+        kvref.InvalidRequest,
+    )
+    manager_class: ClassVar[type[kvref.BlockManager]] = kvref.BlockManager
+
+    def start(self, config: Config) -> None:
+        """A fresh manager."""
+        self.manager = self.manager_class(
+            block_size=config.block_size,
+            num_gpu_blocks=config.num_gpu_blocks,
+            num_cpu_blocks=config.num_cpu_blocks,
+            watermark_blocks=config.watermark_blocks,
+        )
+
+    def can_allocate(self, group: Group) -> Verdict:
+        """Ask for admission, or for the way back after a preemption."""
+        if self._returns(group):
+            return VERDICTS[self.manager.can_readmit(group.id, group.lookahead)]
+        seqs = group.waiting
+        return VERDICTS[self.manager.can_allocate(group.id, [s.id for s in seqs], len(seqs[0].tokens), group.lookahead)]
+
+    def allocate(self, group: Group) -> None:
+        """Admit, or bring back."""
+        if self._returns(group):
+            self.manager.readmit(group.id, group.lookahead)
+        else:
+            seqs = group.waiting
+            self.manager.allocate(group.id, [s.id for s in seqs], len(seqs[0].tokens), group.lookahead)
+
+    def _returns(self, group: Group) -> bool:
+        return any(seq.id in self.manager for seq in group.waiting) and group.admitted_before
+
+    def can_append(self, group: Group) -> Verdict:
+        """Ask for all running sequences of the group."""
+        return VERDICTS[self.manager.can_append(group.id, group.lookahead)]
+
+    def append(self, seq: Seq) -> list[tuple[int, int]]:
+        """Cover unseen tokens and lookahead."""
+        return self.manager.append(seq.id, seq.lookahead)
+
+    def fork(self, parent: Seq, child: Seq) -> None:
+        """Share the row."""
+        self.manager.fork(parent.id, child.id, child.unseen)
+
+    def can_swap_out(self, group: Group) -> Verdict:
+        """Ask for the CPU pool."""
+        return VERDICTS[self.manager.can_swap_out(group.id)]
+
+    def swap_out(self, group: Group) -> list[tuple[int, int]]:
+        """GPU to CPU."""
+        return self.manager.swap_out(group.id)
+
+    def can_swap_in(self, group: Group) -> Verdict:
+        """Ask for the GPU pool, appends included."""
+        return VERDICTS[self.manager.can_swap_in(group.id, group.lookahead)]
+
+    def swap_in(self, group: Group) -> list[tuple[int, int]]:
+        """CPU to GPU."""
+        return self.manager.swap_in(group.id, group.lookahead)
+
+    def preempt(self, group: Group) -> None:
+        """Give the blocks up."""
+        self.manager.preempt(group.id)
+
+    def free(self, seq: Seq) -> None:
+        """End a sequence. kvref has never heard of one that was refused and then aborted."""
+        if seq.group.admitted_before or seq.id in self.manager:
+            self.manager.free(seq.id)
+
+    def reset_all(self) -> None:
+        """Forget everything."""
+        self.manager.reset()
+
+    def sync(self, seq: Seq) -> None:
+        """Tell kvref of tokens that a step produced."""
+        grown = len(seq.tokens) - self.manager.num_tokens(seq.id) if seq.id in self.manager else 0
+        if grown > 0:
+            self.manager.add_tokens(seq.id, grown)
+
+    def block_table(self, seq: Seq) -> list[int]:
+        """The row."""
+        return self.manager.block_table(seq.id)
+
+    def num_free_blocks(self, device: Device) -> int:
+        """Free blocks of the device."""
+        return self.manager.num_free(DEVICES[device])
+
+    def refcount(self, device: Device, block: int) -> int:
+        """Owners of the block."""
+        return self.manager.refcount(DEVICES[device], block)
+
+    def free_blocks(self, device: Device) -> tuple[int, ...]:
+        """The free list."""
+        return self.manager.free_blocks(DEVICES[device])
+
+    def row_device(self, seq: Seq) -> Device:
+        """Where kvref has the sequence."""
+        swapped = self.manager.status(seq.id) is kvref.Status.SWAPPED
+        return Device.CPU if swapped else Device.GPU

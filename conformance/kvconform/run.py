@@ -1,0 +1,190 @@
+"""One run: an adapter started with one configuration, operations applied one by one, each judged.
+
+Knows how the engine's side, the ledger, the driver and the judge work together, and when a run is over. It must not
+know where operations come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kvconform.adapter import Adapter, Order, capabilities_of
+from kvconform.driver import Driver, Outcome
+from kvconform.judge import Judge, Tally, Violation
+from kvconform.ledger import Ledger
+from kvconform.world import World
+from kvspec.laws import CATALOGUE, Law
+from kvspec.laws.accounting import Spending
+from kvspec.vocabulary import (
+    Allocate,
+    Capability,
+    Config,
+    Device,
+    Free,
+    Level,
+    Operation,
+    Result,
+    Status,
+    Step,
+    Verdict,
+)
+
+
+class IllegalOperation(Exception):
+    """An operation that no engine would do in this state, or that this manager does not have."""
+
+
+@dataclass
+class Entry:
+    """One operation of a run with what came of it."""
+
+    op: Operation
+    outcome: Outcome
+    counts: dict[Device, int]
+    rows: dict[int, tuple[Device, list[int]]]
+    violations: list[Violation] = field(default_factory=list)
+
+
+class Run:
+    """A manager under observation from its start on.
+
+    without: capabilities that must not be used. laws: those to be judged. record: keep what was observed after each
+    operation (for reports; costs time). Raises whatever the adapter's `start` raises.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        config: Config,
+        *,
+        without: frozenset[Capability] = frozenset(),
+        laws: Iterable[Law] = tuple(CATALOGUE.values()),
+        record: bool = False,
+    ) -> None:
+        self.adapter = adapter
+        self.config = config
+        self.capabilities = capabilities_of(adapter) - without
+        orders = frozenset(restriction.what for restriction in adapter.restrictions)
+        adapter.start(config)
+        self.world = World(config, self.capabilities, orders)
+        self.ledger = Ledger(config)
+        self.driver = Driver(adapter, self.world, self.ledger, self.capabilities)
+        self.judge = Judge(adapter, self.world, self.ledger, self.driver, laws)
+        self.operations: list[Operation] = []
+        self.entries: list[Entry] = []
+        self.violations: list[tuple[int, Violation]] = []
+        self.over = False
+        self._record = record
+        self._note(self.judge.begin())
+
+    @property
+    def tally(self) -> Tally:
+        """What was checked so far."""
+        return self.judge.tally
+
+    def why_not(self, op: Operation) -> str | None:
+        """None where the operation is legal now, else why not."""
+        return "the run is over" if self.over else self.world.why_not(op)
+
+    def apply(self, op: Operation) -> Outcome:
+        """Carry one operation out and judge it. Raises IllegalOperation where no engine would do it now."""
+        reason = self.why_not(op)
+        if reason is not None:
+            raise IllegalOperation(f"{op.op}: {reason}")
+        group = self.world.prepare(op)
+        before = self.judge.before(op, group)
+        outcome = self.driver.perform(op, group)
+        self.world.note_lookahead(op)
+        self.operations.append(op)
+        found = self.judge.after(before, outcome)
+        if self._record:
+            rows = {seq: (row.device, row.blocks) for seq, row in self.ledger.rows.items()}
+            self.entries.append(Entry(op, outcome, self.judge.counts, rows, list(found)))
+        self._note(found)
+        unknown = outcome.result is Result.OUT_OF_BLOCKS and Capability.ATOMIC_FAILURES not in self.capabilities
+        if (outcome.result is Result.RAISED and not outcome.again) or unknown:
+            self.over = True
+        return outcome
+
+    def _note(self, found: Iterable[Violation]) -> None:
+        for violation in found:
+            self.violations.append((len(self.operations), violation))
+            if violation.law.level is Level.MUST:
+                self.over = True
+
+    # -- the end of a run -------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """End the run as an engine would: step, free everybody, then see that all blocks are there to be used.
+
+        What is done here is not part of the trace: a replay does it again.
+        """
+        traced = len(self.operations)
+        recording, self._record = self._record, False
+        if not self.over:
+            self._note(self.judge.sweep())
+        for op in self._last_operations():
+            if self.over or self.world.why_not(op) is not None:
+                break
+            self.apply(op)
+        if not self.over:
+            self._spend()
+        del self.operations[traced:]
+        self.violations = [(min(at, traced), violation) for at, violation in self.violations]
+        self.over, self._record = True, recording
+
+    def _last_operations(self) -> Iterable[Operation]:
+        scheduled = [seq.id for seq in self.world.seqs.values() if seq.scheduled]
+        if scheduled:
+            every = Order.TOKENS_EVERY_STEP in self.world.orders
+            yield Step(dict.fromkeys(scheduled, (1,)) if every else {})
+        for seq in list(self.world.seqs):
+            yield Free(seq, "aborted")
+
+    def _spend(self) -> None:
+        """Admit one-block sequences until the manager refuses, and count what was handed out."""
+        if "accounting.spendable" not in self.judge.bench.laws or self.world.seqs:
+            return
+        watermark = self.config.watermark_blocks if Capability.WATERMARK in self.capabilities else 0
+        total, blocks = self.config.num_gpu_blocks, []
+        guarded = Capability.GUARD_ALLOCATE in self.capabilities
+        if not guarded and Capability.ATOMIC_FAILURES not in self.capabilities:
+            limit = total  # without a guard, the last admission would have to fail to be counted
+        else:
+            limit = total + 1
+        first = max([0, *self.world.ended, *self.world.groups]) + 1
+        for number in range(first, first + limit):
+            outcome = self.apply(Allocate(number, (number,), (number,)))
+            if self.over or outcome.result is not Result.OK:
+                break
+            row = self.ledger.rows.get(number)
+            blocks += row.blocks if row else []
+        if self.over:
+            return
+        reserve = watermark if guarded else 0
+        case = Spending(len(blocks), len(set(blocks)), max(0, total - reserve))
+        self.judge.bench.op, self.judge.bench.found = "end", []
+        self.judge.bench.check(
+            "accounting.spendable",
+            case,
+            lambda: (
+                "with everything freed, not exactly the free blocks can be handed out",
+                f"{case.expected} blocks, all different",
+                f"{case.handed_out} blocks, {case.distinct} different",
+            ),
+        )
+        self._note(self.judge.bench.found)
+
+
+def replay(run: Run, operations: Iterable[Operation]) -> None:
+    """Apply operations to a fresh run until one ends it; then finish. Raises IllegalOperation."""
+    for op in operations:
+        if run.over:
+            return
+        run.apply(op)
+    if not run.over:
+        run.finish()
+
+
+__all__ = ["Entry", "IllegalOperation", "Run", "Status", "Verdict", "replay"]

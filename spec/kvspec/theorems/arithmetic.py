@@ -1,0 +1,182 @@
+"""Lemmas about `kvspec.arithmetic`, for every block size.
+
+Counting blocks is rounding up, and rounding is where block managers go wrong: a count that is one too low writes
+outside the sequence's memory, one too high wastes a block for ever. Here: the count covers and is the least that does;
+appending never shrinks a table, fills a partial last block in place, and wastes less than a block; vLLM's estimate by
+touched blocks is never too low and, without an over-allocated tail, at most one too high; copies of a shared block stay
+within their bounds. Knows the arithmetic only: no guard, no operation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvspec.algebra import Algebra
+from kvspec.arithmetic import (
+    SequenceCounts,
+    blocks_after_append,
+    blocks_for,
+    blocks_touched,
+    copies_needed,
+    full_blocks,
+    growth,
+)
+from kvspec.laws.table import Row
+from kvspec.theorems.obligation import Area, Claim, claim_law
+
+AREA = Area("arithmetic")
+
+
+def counted(a: Algebra, seq: SequenceCounts, block_size: Any) -> Any:
+    """What `SequenceCounts` promises: the ranges of its fields, and a table that covers the tokens seen."""
+    return a.all_of(
+        seq.tokens >= 1,
+        0 <= seq.seen,
+        seq.seen <= seq.tokens,
+        0 <= seq.blocks,
+        seq.blocks * block_size >= seq.seen,
+        seq.shared_writes >= 0,
+    )
+
+
+@AREA.lemma("blocks-for.covers", "The blocks counted for some slots hold them.")
+def _blocks_for_covers(a: Algebra, slots: Any, block_size: Any) -> Claim:
+    return Claim([block_size >= 1, slots >= 0], blocks_for(a, slots, block_size) * block_size >= slots)
+
+
+@AREA.lemma("blocks-for.tight", "One block fewer would not hold the slots.")
+def _blocks_for_tight(a: Algebra, slots: Any, block_size: Any) -> Claim:
+    return Claim([block_size >= 1, slots >= 0], (blocks_for(a, slots, block_size) - 1) * block_size < slots)
+
+
+@AREA.lemma("blocks-for.least", "Any number of blocks that holds the slots is at least the number counted.")
+def _blocks_for_least(a: Algebra, slots: Any, block_size: Any, blocks: Any) -> Claim:
+    return Claim([block_size >= 1, slots >= 0, blocks * block_size >= slots], blocks_for(a, slots, block_size) <= blocks)
+
+
+@AREA.lemma("blocks-for.waste", "The blocks counted for some slots waste less than one block.")
+def _blocks_for_waste(a: Algebra, slots: Any, block_size: Any) -> Claim:
+    waste = blocks_for(a, slots, block_size) * block_size - slots
+    return Claim([block_size >= 1, slots >= 0], a.all_of(0 <= waste, waste < block_size))
+
+
+@AREA.lemma("blocks-for.monotone", "More slots never take fewer blocks.")
+def _blocks_for_monotone(a: Algebra, slots: Any, more: Any, block_size: Any) -> Claim:
+    return Claim(
+        [block_size >= 1, 0 <= slots, slots <= more],
+        blocks_for(a, slots, block_size) <= blocks_for(a, more, block_size),
+    )
+
+
+@AREA.lemma("blocks-for.subadditive", "Slots counted together never take more blocks than counted apart.")
+def _blocks_for_subadditive(a: Algebra, slots: Any, others: Any, block_size: Any) -> Claim:
+    apart = blocks_for(a, slots, block_size) + blocks_for(a, others, block_size)
+    return Claim([block_size >= 1, slots >= 0, others >= 0], blocks_for(a, slots + others, block_size) <= apart)
+
+
+@AREA.lemma("full-blocks.floor", "Full blocks are filled by the slots, and one more would not be.")
+def _full_blocks_floor(a: Algebra, slots: Any, block_size: Any) -> Claim:
+    full = full_blocks(a, slots, block_size)
+    filled = a.all_of(0 <= full, full * block_size <= slots, slots < (full + 1) * block_size)
+    return Claim([block_size >= 1, slots >= 0], filled)
+
+
+@AREA.lemma("full-blocks.partial", "Beyond its full blocks a sequence has one partial block, or none.")
+def _full_blocks_partial(a: Algebra, slots: Any, block_size: Any) -> Claim:
+    partial = blocks_for(a, slots, block_size) - full_blocks(a, slots, block_size)
+    return Claim([block_size >= 1, slots >= 0], a.all_of(0 <= partial, partial <= 1))
+
+
+def _appended(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> tuple[Any, list[Any]]:
+    seq = SequenceCounts(tokens, seen, blocks)
+    return seq, [block_size >= 1, lookahead >= 0, counted(a, seq, block_size)]
+
+
+@AREA.soundness("append.covers", "After an append the table has a slot for all tokens and the lookahead.", law="table.covers")
+def _append_covers(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
+    seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
+    after = blocks_after_append(a, seq, lookahead, block_size)
+    return claim_law(a, "table.covers", Row(after, tokens + lookahead, block_size, blocks), given)
+
+
+@AREA.soundness("append.tight", "After an append the table holds no more than that, or what it held.", law="table.tight")
+def _append_tight(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
+    seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
+    after = blocks_after_append(a, seq, lookahead, block_size)
+    return claim_law(a, "table.tight", Row(after, tokens + lookahead, block_size, blocks), given)
+
+
+@AREA.lemma("append.never-shrinks", "Appending takes no entry out of a table, and its growth is never negative.")
+def _append_never_shrinks(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
+    seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
+    kept = blocks_after_append(a, seq, lookahead, block_size) >= blocks
+    return Claim(given, a.all_of(kept, growth(a, seq, lookahead, block_size) >= 0))
+
+
+@AREA.lemma(
+    "append.in-place",
+    "An append grows a table exactly where its slots do not fit in what is there: a partial last block and lookahead "
+    "blocks of an earlier call are used first.",
+)
+def _append_in_place(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
+    seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
+    fits = tokens + lookahead <= blocks * block_size
+    return Claim(given, fits == (growth(a, seq, lookahead, block_size) == 0))
+
+
+@AREA.lemma("append.waste", "An append that grows a table leaves less than one block of it unused.")
+def _append_waste(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
+    seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
+    after = blocks_after_append(a, seq, lookahead, block_size)
+    return Claim([*given, after > blocks], after * block_size - (tokens + lookahead) < block_size)
+
+
+@AREA.lemma("append.again", "Appending again with nothing new, or with less lookahead, grows nothing.")
+def _append_again(
+    a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, earlier: Any, block_size: Any
+) -> Claim:
+    seq, given = _appended(a, tokens, seen, blocks, earlier, block_size)
+    after = SequenceCounts(tokens, tokens, blocks_after_append(a, seq, earlier, block_size))
+    return Claim([*given, 0 <= lookahead, lookahead <= earlier], growth(a, after, lookahead, block_size) == 0)
+
+
+@AREA.lemma(
+    "touched.bounds-growth",
+    "vLLM's estimate is never too low: a table grows by at most the blocks that its new slots touch, whatever tail of "
+    "an earlier lookahead it has.",
+)
+def _touched_bounds_growth(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
+    seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
+    touched = blocks_touched(a, seen, tokens + lookahead - seen, block_size)
+    return Claim(given, growth(a, seq, lookahead, block_size) <= touched)
+
+
+@AREA.lemma(
+    "touched.at-most-one-high",
+    "Where a table has no tail, the estimate is at most one too high: the partial last block, filled in place.",
+)
+def _touched_at_most_one_high(a: Algebra, tokens: Any, seen: Any, lookahead: Any, block_size: Any) -> Claim:
+    seq, given = _appended(a, tokens, seen, blocks_for(a, seen, block_size), lookahead, block_size)
+    touched = blocks_touched(a, seen, tokens + lookahead - seen, block_size)
+    return Claim(given, touched <= growth(a, seq, lookahead, block_size) + 1)
+
+
+@AREA.lemma("touched.bounds", "Slots touch the blocks they fill, and at most one more.")
+def _touched_bounds(a: Algebra, seen: Any, slots: Any, block_size: Any) -> Claim:
+    touched, filled = blocks_touched(a, seen, slots, block_size), blocks_for(a, slots, block_size)
+    return Claim([block_size >= 1, seen >= 0, slots >= 0], a.all_of(filled <= touched, touched <= filled + 1))
+
+
+@AREA.lemma("copies.bounds", "A shared block never costs more copies than writers, or than owners but one.")
+def _copies_bounds(a: Algebra, owners: Any, writers: Any) -> Claim:
+    copies = copies_needed(a, owners, writers)
+    within = a.all_of(0 <= copies, copies <= owners - 1, copies <= writers)
+    return Claim([owners >= 1, 0 <= writers, writers <= owners], within)
+
+
+@AREA.lemma("copies.every-writer", "While an owner is left that does not write, every writer needs a copy.")
+def _copies_every_writer(a: Algebra, owners: Any, writers: Any) -> Claim:
+    return Claim([0 <= writers, writers < owners], copies_needed(a, owners, writers) == writers)
+
+
+OBLIGATIONS = AREA.obligations

@@ -1,0 +1,317 @@
+"""The four admission guards are right: sound, exact, and final where they say NEVER.
+
+A guard states a need before anything is taken; the operation then takes blocks one at a time (`performing`). Between
+them stands one invariant, *on course*: what was taken and what is still outstanding is the need that was stated, and
+what was taken is gone from the free blocks. It holds at the start, is kept by taking a block and by turning to the next
+sequence, for any number of blocks and sequences, any block size, any lookahead and any tail; and from it follow the
+laws. Each law is the predicate of the catalogue itself.
+
+The wrong variants of guards are in `wrong_guards`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kvspec.algebra import Algebra
+from kvspec.arithmetic import SequenceCounts, blocks_for, larger
+from kvspec.guards import append_need, is_never, is_ok, total_append_need
+from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
+from kvspec.laws.table import Row
+from kvspec.theorems.arithmetic import counted
+from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
+from kvspec.theorems.performing import Performing, is_stuck, take_one, turn_to, wants_a_block
+from kvspec.theorems.requests import GUARDED, UNKNOWNS, Asking, Numbers, premises
+
+AREA = Area("guards")
+
+UNDER_WAY = ("now_free", "taken", "moves", "table", "slots", "copies", "rest")
+"""The state of an operation that has taken some blocks, and what the sequences after the present one need."""
+
+
+def under_way(u: Numbers) -> Performing:
+    """The operation at some moment."""
+    return Performing(u.now_free, u.moves, u.table, u.slots, u.copies, u.taken)
+
+
+def outstanding(a: Algebra, now: Performing, block_size: Any) -> Any:
+    """Blocks that the present part of the operation will still take, counted."""
+    return now.moves + larger(a, blocks_for(a, now.slots, block_size) - now.table, 0) + now.copies
+
+
+def on_course(a: Algebra, now: Performing, block_size: Any, rest: Any, free: Any, need: Any) -> Any:
+    """The invariant: `free` blocks at the start and a need of `need` account for everything so far."""
+    return a.all_of(
+        now.moves >= 0,
+        now.table >= 0,
+        now.copies >= 0,
+        rest >= 0,
+        now.free >= 0,
+        now.free + now.taken == free,
+        now.taken + outstanding(a, now, block_size) + rest == need,
+    )
+
+
+def at_end(a: Algebra, now: Performing, block_size: Any, rest: Any) -> Any:
+    """It wants nothing more, and nobody is left to append to."""
+    return a.all_of(a.negate(wants_a_block(a, now, block_size)), rest == 0)
+
+
+# -- the induction: common to all four ------------------------------------------------------------------
+
+
+@AREA.lemma("need.not-negative", "Appending a sequence never needs less than no block.")
+def _need_not_negative(
+    a: Algebra, tokens: Any, seen: Any, blocks: Any, shared_writes: Any, lookahead: Any, block_size: Any
+) -> Claim:
+    seq = SequenceCounts(tokens, seen, blocks, shared_writes)
+    return Claim(
+        [block_size >= 1, lookahead >= 0, counted(a, seq, block_size)],
+        append_need(a, seq, lookahead, block_size) >= 0,
+    )
+
+
+@AREA.lemma("need.adds-up", "What several sequences need is what the first needs and what those after it need.")
+def _need_adds_up(
+    a: Algebra, tokens: Any, blocks: Any, tokens_2: Any, blocks_2: Any, lookahead: Any, block_size: Any
+) -> Claim:
+    one, two = SequenceCounts(tokens, 0, blocks), SequenceCounts(tokens_2, 0, blocks_2)
+    given = [block_size >= 1, lookahead >= 0, counted(a, one, block_size), counted(a, two, block_size)]
+    together = total_append_need(a, [one, two], lookahead, block_size)
+    apart = append_need(a, one, lookahead, block_size) + total_append_need(a, [two], lookahead, block_size)
+    return Claim(given, a.all_of(together == apart, total_append_need(a, [], lookahead, block_size) == 0))
+
+
+@AREA.induction("course.take", "Taking a block that is wanted keeps the operation on course.")
+def _course_take(
+    a: Algebra,
+    block_size: Any,
+    free: Any,
+    need: Any,
+    now_free: Any,
+    taken: Any,
+    moves: Any,
+    table: Any,
+    slots: Any,
+    copies: Any,
+    rest: Any,
+) -> Claim:
+    now = Performing(now_free, moves, table, slots, copies, taken)
+    given = [
+        block_size >= 1,
+        on_course(a, now, block_size, rest, free, need),
+        wants_a_block(a, now, block_size),
+        now.free > 0,
+    ]
+    return Claim(given, on_course(a, take_one(a, now, block_size), block_size, rest, free, need))
+
+
+@AREA.induction("course.ends", "Each block taken brings the end one nearer, and at nothing outstanding it is there.")
+def _course_ends(a: Algebra, block_size: Any, moves: Any, table: Any, slots: Any, copies: Any) -> Claim:
+    now = Performing(1, moves, table, slots, copies)
+    left = outstanding(a, now, block_size)
+    wanting = wants_a_block(a, now, block_size)
+    nearer = outstanding(a, take_one(a, now, block_size), block_size) == left - 1
+    return Claim(
+        [block_size >= 1, moves >= 0, table >= 0, copies >= 0],
+        a.all_of(left >= 0, wanting == (left > 0), a.implies(wanting, nearer)),
+    )
+
+
+@AREA.induction("course.next", "Turning from a finished sequence to the next keeps the operation on course.")
+def _course_next(
+    a: Algebra,
+    block_size: Any,
+    lookahead: Any,
+    free: Any,
+    need: Any,
+    now_free: Any,
+    taken: Any,
+    moves: Any,
+    table: Any,
+    slots: Any,
+    copies: Any,
+    tokens: Any,
+    seen: Any,
+    blocks: Any,
+    shared_writes: Any,
+    later: Any,
+) -> Claim:
+    now = Performing(now_free, moves, table, slots, copies, taken)
+    seq = SequenceCounts(tokens, seen, blocks, shared_writes)
+    rest = append_need(a, seq, lookahead, block_size) + later
+    given = [
+        block_size >= 1,
+        lookahead >= 0,
+        later >= 0,
+        counted(a, seq, block_size),
+        on_course(a, now, block_size, rest, free, need),
+        a.negate(wants_a_block(a, now, block_size)),
+    ]
+    return Claim(given, on_course(a, turn_to(now, seq, lookahead), block_size, later, free, need))
+
+
+COURSE = ("guards.course.take", "guards.course.ends", "guards.course.next", "guards.need.adds-up")
+
+# -- the table that comes of it -------------------------------------------------------------------------
+
+
+def _tight_so_far(a: Algebra, now: Performing, before: Any, block_size: Any) -> Any:
+    return now.table <= larger(a, before, blocks_for(a, now.slots, block_size))
+
+
+@AREA.induction("table.stays-tight", "Taking a block never grows a table beyond what its slots need.")
+def _table_stays_tight(
+    a: Algebra, block_size: Any, before: Any, moves: Any, table: Any, slots: Any, copies: Any
+) -> Claim:
+    now = Performing(1, moves, table, slots, copies)
+    given = [
+        block_size >= 1,
+        moves >= 0,
+        copies >= 0,
+        wants_a_block(a, now, block_size),
+        _tight_so_far(a, now, before, block_size),
+    ]
+    return Claim(given, _tight_so_far(a, take_one(a, now, block_size), before, block_size))
+
+
+@AREA.soundness("table.covers", "Where the operation wants no more blocks, the table covers its slots.", law="table.covers")
+def _table_covers(a: Algebra, block_size: Any, moves: Any, table: Any, slots: Any, copies: Any) -> Claim:
+    now = Performing(0, moves, table, slots, copies)
+    given = [block_size >= 1, a.negate(wants_a_block(a, now, block_size))]
+    return claim_law(a, "table.covers", Row(now.table, now.slots, block_size), given)
+
+
+@AREA.soundness(
+    "table.tight",
+    "The table that comes of it is tight.",
+    law="table.tight",
+    rests_on=("guards.table.stays-tight",),
+)
+def _table_tight(a: Algebra, block_size: Any, before: Any, table: Any, slots: Any) -> Claim:
+    now = Performing(0, table=table, slots=slots)
+    given = [block_size >= 1, _tight_so_far(a, now, before, block_size)]
+    return claim_law(a, "table.tight", Row(now.table, now.slots, block_size, before), given)
+
+
+# -- each guard -----------------------------------------------------------------------------------------
+
+
+def _about(asking: Asking, claim: Callable[[Algebra, Numbers, Asking], Claim]) -> Build:
+    def build(a: Algebra, **numbers: Any) -> Claim:
+        return claim(a, Numbers(**numbers), asking)
+
+    return build
+
+
+def _starts_on_course(a: Algebra, u: Numbers, asking: Asking) -> Claim:
+    request = asking(a, u)
+    goal = on_course(a, request.start, u.block_size, request.rest, u.free, request.demand.need)
+    return Claim(premises(a, u), goal)
+
+
+def _going(a: Algebra, u: Numbers, asking: Asking, free: Any) -> tuple[Any, Performing, list[Any]]:
+    """The demand, the operation at some moment, and that it is on course since `free` blocks were free."""
+    demand, now = asking(a, u).demand, under_way(u)
+    return demand, now, [*premises(a, u), on_course(a, now, u.block_size, u.rest, free, demand.need)]
+
+
+def _sound(law: str) -> Callable[[Algebra, Numbers, Asking], Claim]:
+    def claim(a: Algebra, u: Numbers, asking: Asking) -> Claim:
+        demand, now, given = _going(a, u, asking, u.free)
+        return claim_law(a, law, Approval(is_ok(demand, u.free), is_stuck(a, now, u.block_size)), given)
+
+    return claim
+
+
+def _leaves_watermark(a: Algebra, u: Numbers, asking: Asking) -> Claim:
+    demand, now, given = _going(a, u, asking, u.free)
+    admitted = Admitted(is_ok(demand, u.free), now.free, u.watermark)
+    return claim_law(a, "admission.watermark", admitted, [*given, at_end(a, now, u.block_size, u.rest)])
+
+
+def _precise(law: str) -> Callable[[Algebra, Numbers, Asking], Claim]:
+    def claim(a: Algebra, u: Numbers, asking: Asking) -> Claim:
+        demand, now, given = _going(a, u, asking, u.free)
+        stuck = is_stuck(a, now, u.block_size)
+        # What was really taken, and where it is stuck the block it could not get.
+        tried = now.taken + a.ite(stuck, 1, 0)
+        case = Precision(a.negate(is_ok(demand, u.free)), u.free, tried, demand.reserve)
+        return claim_law(a, law, case, [*given, a.any_of(stuck, at_end(a, now, u.block_size, u.rest))])
+
+    return claim
+
+
+def _refusal(a: Algebra, u: Numbers, asking: Asking) -> tuple[Refusal, list[Any]]:
+    """A refusal, and the operation performed with every other group gone, at whatever moment."""
+    attainable = asking(a, u).demand.attainable
+    demand, now, given = _going(a, u, asking, attainable)
+    never, ok = is_never(demand), is_ok(demand, u.free)
+    leaves_reserve = a.implies(at_end(a, now, u.block_size, u.rest), now.free >= demand.reserve)
+    case = Refusal(
+        never=never,
+        later=a.all_of(a.negate(ok), a.negate(never)),
+        alone=u.free == attainable,
+        ok_when_alone=is_ok(demand, attainable),
+        fits_when_alone=a.all_of(a.negate(is_stuck(a, now, u.block_size)), leaves_reserve),
+    )
+    return case, given
+
+
+def _never_is_final(a: Algebra, u: Numbers, asking: Asking) -> Claim:
+    case, given = _refusal(a, u, asking)
+    return claim_law(a, "admission.never-is-final", case, given)
+
+
+def _impossible_is_never(a: Algebra, u: Numbers, asking: Asking) -> Claim:
+    case, given = _refusal(a, u, asking)
+    return claim_law(a, "admission.impossible-is-never", case, given)
+
+
+def _never_fails_alone(a: Algebra, u: Numbers, asking: Asking) -> Claim:
+    case, given = _refusal(a, u, asking)
+    now = under_way(u)
+    over = a.any_of(is_stuck(a, now, u.block_size), at_end(a, now, u.block_size, u.rest))
+    return Claim([*given, case.never, over], a.negate(case.fits_when_alone))
+
+
+def _one_verdict(a: Algebra, u: Numbers, asking: Asking) -> Claim:
+    demand = asking(a, u).demand
+    return Claim(premises(a, u), a.negate(a.all_of(is_ok(demand, u.free), is_never(demand))))
+
+
+WATERMARKED = ("allocate", "swap-in")
+
+
+def _add_guard(guard: str, asking: Asking) -> None:
+    here, course = f"guards.{guard}", (f"guards.{guard}.starts", *COURSE)
+    sound, precise = f"admission.sound-{guard}", f"admission.precise-{guard}"
+
+    def add(name: str, kind: Kind, statement: str, claim: Callable[[Algebra, Numbers, Asking], Claim], **more: Any) -> None:
+        unknowns = UNKNOWNS if name in ("starts", "one-verdict") else (*UNKNOWNS, *UNDER_WAY)
+        AREA.add(f"{guard}.{name}", kind, statement, _about(asking, claim), unknowns=unknowns, **more)
+
+    add("starts", Kind.INDUCTION, f"Before it took anything, {guard} is on course.", _starts_on_course)
+    add("sound", Kind.SOUNDNESS, f"After OK, {guard} is never stuck.", _sound(sound), law=sound, rests_on=course)
+    if guard in WATERMARKED:
+        statement = f"After OK, {guard} ends with the watermark free."
+        law = "admission.watermark"
+        add("watermark", Kind.SOUNDNESS, statement, _leaves_watermark, law=law, rests_on=course)
+    statement = f"A refused {guard}, performed, would get stuck or cross the reserve."
+    add("precise", Kind.SOUNDNESS, statement, _precise(precise), law=precise, rests_on=course)
+    statement = f"{guard} does not answer NEVER where it would answer OK alone."
+    add("never-is-final", Kind.SOUNDNESS, statement, _never_is_final, law="admission.never-is-final")
+    statement = f"Where {guard} answers LATER, it succeeds with every other group gone, and is not alone yet."
+    law = "admission.impossible-is-never"
+    add("impossible-is-never", Kind.SOUNDNESS, statement, _impossible_is_never, law=law, rests_on=course)
+    statement = f"Where {guard} answers NEVER, performing it alone gets stuck or crosses the reserve."
+    rests_on = (*course, f"{here}.never-is-final")
+    add("never-fails-alone", Kind.LEMMA, statement, _never_fails_alone, rests_on=rests_on)
+    add("one-verdict", Kind.LEMMA, f"{guard} never answers both OK and NEVER.", _one_verdict)
+
+
+for _guard, _asking in GUARDED.items():
+    _add_guard(_guard, _asking)
+
+OBLIGATIONS = AREA.obligations

@@ -1,0 +1,89 @@
+"""An operation as it is performed: one block at a time, from a pool that can run dry.
+
+This is what guards are measured against, so it must not know them: nothing here adds up a need or divides. A block is
+taken while one is still to be moved, while the table does not yet cover its slots, while a shared block is still to be
+written. The pool gives one block each time, or has none left. Written over the algebra, so that a run can be unrolled
+on solver terms and repeated on numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from kvspec.algebra import Algebra
+from kvspec.arithmetic import SequenceCounts
+
+
+@dataclass(frozen=True)
+class Performing:
+    """An operation under way.
+
+    free: blocks the pool can still give. moves: blocks still to be moved here, each of which takes one. table, slots,
+    copies: of the sequence now appended to, the entries of its block table, the slots it must come to cover, and the
+    shared blocks it has still to write. taken: blocks taken so far. ran_out: a block was wanted and none was left.
+    """
+
+    free: Any
+    moves: Any = 0
+    table: Any = 0
+    slots: Any = 0
+    copies: Any = 0
+    taken: Any = 0
+    ran_out: Any = False
+
+
+def wants_a_block(a: Algebra, now: Performing, block_size: Any) -> Any:
+    """Whether the operation needs another block to go on."""
+    return a.any_of(now.moves > 0, now.table * block_size < now.slots, now.copies > 0)
+
+
+def is_stuck(a: Algebra, now: Performing, block_size: Any) -> Any:
+    """Whether it needs one and there is none."""
+    return a.all_of(wants_a_block(a, now, block_size), now.free <= 0)
+
+
+def take_one(a: Algebra, now: Performing, block_size: Any) -> Performing:
+    """Take the block that is wanted: moves come first, then growth, then copies."""
+    moving, growing = now.moves > 0, now.table * block_size < now.slots
+    return replace(
+        now,
+        free=now.free - 1,
+        taken=now.taken + 1,
+        moves=a.ite(moving, now.moves - 1, now.moves),
+        table=a.ite(moving, now.table, a.ite(growing, now.table + 1, now.table)),
+        copies=a.ite(a.any_of(moving, growing), now.copies, now.copies - 1),
+    )
+
+
+def turn_to(now: Performing, seq: SequenceCounts, lookahead: Any) -> Performing:
+    """Begin to append to the next sequence."""
+    return replace(now, table=seq.blocks, slots=seq.tokens + lookahead, copies=seq.shared_writes)
+
+
+def run(
+    a: Algebra, start: Performing, seqs: Sequence[SequenceCounts], lookahead: Any, block_size: Any, most: int
+) -> tuple[Performing, Any]:
+    """Perform the whole operation, taking at most `most` blocks for each part of it.
+
+    Answers its end, and whether it got there: it ran out, or wants nothing more.
+    """
+    now, ended = _finish_part(a, start, block_size, most)
+    for seq in seqs:
+        now, part_ended = _finish_part(a, _choose(a, now.ran_out, now, turn_to(now, seq, lookahead)), block_size, most)
+        ended = a.all_of(ended, part_ended)
+    return now, ended
+
+
+def _finish_part(a: Algebra, now: Performing, block_size: Any, most: int) -> tuple[Performing, Any]:
+    for _ in range(most):
+        now = replace(now, ran_out=a.any_of(now.ran_out, is_stuck(a, now, block_size)))
+        goes_on = a.all_of(wants_a_block(a, now, block_size), a.negate(now.ran_out))
+        now = _choose(a, goes_on, take_one(a, now, block_size), now)
+    return now, a.any_of(now.ran_out, a.negate(wants_a_block(a, now, block_size)))
+
+
+def _choose(a: Algebra, condition: Any, then: Performing, otherwise: Performing) -> Performing:
+    names = [field.name for field in fields(Performing)]
+    return Performing(**{name: a.ite(condition, getattr(then, name), getattr(otherwise, name)) for name in names})

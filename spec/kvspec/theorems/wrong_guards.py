@@ -1,0 +1,344 @@
+"""Wrong variants of the guards, each of which some law tells from the right one.
+
+A proof that nothing could fail proves nothing. Here each rule is bent the way published managers had it, or easily
+could, and the solver has to find a small pool and sequence where the bent rule breaks the law and the right one keeps
+it. The operation itself is performed block by block, unrolled, for a group of one sequence: no quantifiers and no
+invariant, so that the example can be repeated on plain numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kvspec.algebra import Algebra
+from kvspec.arithmetic import SequenceCounts, blocks_for, blocks_touched, full_blocks
+from kvspec.guards import Demand, append_demand, is_never, is_ok, swap_in_demand
+from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
+from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
+from kvspec.theorems.performing import Performing, run
+from kvspec.theorems.requests import GUARDED, UNKNOWNS, Numbers, first_sequence, premises
+
+AREA = Area("guards")
+
+MOST = 3
+"""Blocks that each part of an unrolled operation may take: the moves, and the append."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a guard makes of a request, be it right or wrong."""
+
+    ok: Any
+    never: Any
+
+
+Decide = Callable[[Algebra, Numbers], Decision]
+
+
+def by_demand(demand: Demand, u: Numbers) -> Decision:
+    """The decision of the right comparison on a demand."""
+    return Decision(is_ok(demand, u.free), is_never(demand))
+
+
+# -- the claims -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request, decided and performed. decision: the guard's, right or wrong. alone: what it would decide with every
+    other group gone. demand: the right one. end: the operation performed; ended: it got there.
+    """
+
+    u: Numbers
+    decision: Decision
+    alone: Decision
+    demand: Demand
+    end: Performing
+    ended: Any
+
+
+def _sound(a: Algebra, law: str, case: Case) -> Claim:
+    return claim_law(a, law, Approval(case.decision.ok, case.end.ran_out), [case.ended])
+
+
+def _watermark(a: Algebra, law: str, case: Case) -> Claim:
+    done = [case.ended, a.negate(case.end.ran_out)]
+    return claim_law(a, law, Admitted(case.decision.ok, case.end.free, case.u.watermark), done)
+
+
+def _precise(a: Algebra, law: str, case: Case) -> Claim:
+    tried = case.end.taken + a.ite(case.end.ran_out, 1, 0)
+    precision = Precision(a.negate(case.decision.ok), case.u.free, tried, case.demand.reserve)
+    return claim_law(a, law, precision, [case.ended])
+
+
+def _final(a: Algebra, law: str, case: Case) -> Claim:
+    refusal = Refusal(
+        never=case.decision.never,
+        later=a.all_of(a.negate(case.decision.ok), a.negate(case.decision.never)),
+        alone=case.u.free == case.demand.attainable,
+        ok_when_alone=case.alone.ok,
+        fits_when_alone=a.all_of(a.negate(case.end.ran_out), case.end.free >= case.demand.reserve),
+    )
+    return claim_law(a, law, refusal, [case.ended])
+
+
+ABOUT_ALONE = ("admission.never-is-final", "admission.impossible-is-never")
+"""The laws for which the operation is performed with every other group gone."""
+
+
+def _claim_of(a: Algebra, law: str, case: Case) -> Claim:
+    if law in ABOUT_ALONE:
+        return _final(a, law, case)
+    if law == "admission.watermark":
+        return _watermark(a, law, case)
+    return _sound(a, law, case) if law.startswith("admission.sound-") else _precise(a, law, case)
+
+
+def _performed(guard: str, law: str, decide: Decide) -> Build:
+    asking = GUARDED[guard]
+
+    def build(a: Algebra, **numbers: Any) -> Claim:
+        u = Numbers(**numbers)
+        request = asking(a, u)
+        attainable = request.demand.attainable
+        start = replace(request.start, free=attainable) if law in ABOUT_ALONE else request.start
+        seqs = [] if request.first is None else [request.first]
+        end, ended = run(a, start, seqs, u.lookahead, u.block_size, MOST)
+        alone = decide(a, Numbers(**{**numbers, "free": attainable}))
+        claim = _claim_of(a, law, Case(u, decide(a, u), alone, request.demand, end, ended))
+        # One sequence, whose table is what is moved.
+        return Claim([*premises(a, u), u.others == 0, u.moved == u.blocks, *claim.given], claim.goal)
+
+    return build
+
+
+def _right(guard: str) -> Decide:
+    return lambda a, u: by_demand(GUARDED[guard](a, u).demand, u)
+
+
+def refute(guard: str, name: str, law: str, statement: str) -> Callable[[Decide], Decide]:
+    """Decorates a wrong way to decide on a request."""
+
+    def decorate(wrong: Decide) -> Decide:
+        build, right = _performed(guard, law, wrong), _performed(guard, law, _right(guard))
+        full_name = f"{guard}.wrong.{name}"
+        AREA.add(full_name, Kind.REFUTATION, statement, build, unknowns=UNKNOWNS, law=law, right=right)
+        return wrong
+
+    return decorate
+
+
+def _demand(guard: str, a: Algebra, u: Numbers, **changes: Any) -> Demand:
+    """The right demand with some of its parts changed."""
+    return replace(GUARDED[guard](a, u).demand, **changes)
+
+
+def _append_of(a: Algebra, u: Numbers, seq: SequenceCounts, lookahead: Any) -> Decision:
+    return by_demand(append_demand(a, [seq], lookahead, u.block_size, u.total, u.held), u)
+
+
+def _swap_in_of(a: Algebra, u: Numbers, seq: SequenceCounts, lookahead: Any) -> Decision:
+    return by_demand(swap_in_demand(a, u.moved, [seq], lookahead, u.block_size, u.total, u.watermark), u)
+
+
+# -- too small a need: unsound --------------------------------------------------------------------------
+
+
+@refute(
+    "swap-in",
+    "unseen-ignored",
+    "admission.sound-swap-in",
+    "Swap-in that does not count the tokens its sequences have yet to be appended (vLLM pull request 8824).",
+)
+def _unseen_ignored(a: Algebra, u: Numbers) -> Decision:
+    return _swap_in_of(a, u, replace(first_sequence(u), tokens=u.seen), u.lookahead)
+
+
+@refute("swap-in", "lookahead-ignored", "admission.sound-swap-in", "Swap-in that does not count lookahead slots.")
+def _swap_in_lookahead_ignored(a: Algebra, u: Numbers) -> Decision:
+    return _swap_in_of(a, u, first_sequence(u), 0)
+
+
+@refute("append", "lookahead-ignored", "admission.sound-append", "Append that does not count lookahead slots.")
+def _append_lookahead_ignored(a: Algebra, u: Numbers) -> Decision:
+    return _append_of(a, u, first_sequence(u), 0)
+
+
+@refute("append", "copies-ignored", "admission.sound-append", "Append that does not count copy-on-write blocks.")
+def _copies_ignored(a: Algebra, u: Numbers) -> Decision:
+    return _append_of(a, u, replace(first_sequence(u), shared_writes=0), u.lookahead)
+
+
+@refute(
+    "append",
+    "one-block-each",
+    "admission.sound-append",
+    "Append that asks for one free block a sequence (vLLM's first generation): too few for a long lookahead.",
+)
+def _one_block_each(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("append", a, u, need=1), u)
+
+
+@refute("append", "need-forgotten", "admission.sound-append", "Append that looks at the free blocks only.")
+def _need_forgotten(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("append", a, u, need=0), u)
+
+
+@refute("allocate", "lookahead-ignored", "admission.sound-allocate", "Allocate that does not count lookahead slots.")
+def _allocate_lookahead_ignored(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("allocate", a, u, need=blocks_for(a, u.tokens, u.block_size)), u)
+
+
+@refute("allocate", "rounded-down", "admission.sound-allocate", "Allocate that counts full blocks only.")
+def _rounded_down(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("allocate", a, u, need=full_blocks(a, u.tokens + u.lookahead, u.block_size)), u)
+
+
+@refute("allocate", "free-against-itself", "admission.sound-allocate", "Allocate that compares free with free.")
+def _free_against_itself(a: Algebra, u: Numbers) -> Decision:
+    return Decision(u.free >= u.free, False)
+
+
+@refute(
+    "swap-out",
+    "tail-forgotten",
+    "admission.sound-swap-out",
+    "Swap-out that counts the blocks with tokens, while lookahead blocks are moved too.",
+)
+def _tail_forgotten(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("swap-out", a, u, need=blocks_for(a, u.seen, u.block_size)), u)
+
+
+# -- too small a reserve --------------------------------------------------------------------------------
+
+
+@refute("allocate", "watermark-ignored", "admission.watermark", "Allocate that leaves no watermark.")
+def _allocate_watermark_ignored(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("allocate", a, u, reserve=0), u)
+
+
+@refute("swap-in", "watermark-ignored", "admission.watermark", "Swap-in that leaves no watermark.")
+def _swap_in_watermark_ignored(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("swap-in", a, u, reserve=0), u)
+
+
+@refute("allocate", "watermark-off-by-one", "admission.watermark", "Allocate that leaves one block too few.")
+def _watermark_off_by_one(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("allocate", a, u, reserve=u.watermark - 1), u)
+
+
+# -- too large a need or reserve: imprecise --------------------------------------------------------------
+
+
+@refute("allocate", "watermark-too-strict", "admission.precise-allocate", "Allocate that wants one block to spare.")
+def _watermark_too_strict(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("allocate", a, u, reserve=u.watermark + 1), u)
+
+
+@refute(
+    "allocate",
+    "prompt-for-each",
+    "admission.precise-allocate",
+    "Allocate that counts a shared prompt once for each of two sequences.",
+)
+def _prompt_for_each(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("allocate", a, u, need=2 * blocks_for(a, u.tokens + u.lookahead, u.block_size)), u)
+
+
+def _touched(a: Algebra, u: Numbers) -> Any:
+    return blocks_touched(a, u.seen, u.tokens + u.lookahead - u.seen, u.block_size)
+
+
+@refute(
+    "append",
+    "touched",
+    "admission.precise-append",
+    "Append that counts every touched block (vLLM's second generation): a partial last block is filled in place.",
+)
+def _append_touched(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("append", a, u, need=_touched(a, u)), u)
+
+
+@refute("swap-in", "touched", "admission.precise-swap-in", "Swap-in that counts every touched block as new.")
+def _swap_in_touched(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("swap-in", a, u, need=u.moved + _touched(a, u)), u)
+
+
+@refute(
+    "append",
+    "one-block-at-least",
+    "admission.precise-append",
+    "Append that asks for one free block a sequence although the tokens fit in what is there.",
+)
+def _one_block_at_least(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("append", a, u, need=1), u)
+
+
+@refute(
+    "append",
+    "tail-counted-again",
+    "admission.precise-append",
+    "Append that forgets the lookahead blocks of an earlier call, which are there to be used.",
+)
+def _tail_counted_again(a: Algebra, u: Numbers) -> Decision:
+    tailless = replace(first_sequence(u), blocks=blocks_for(a, u.seen, u.block_size))
+    return _append_of(a, u, tailless, u.lookahead)
+
+
+@refute(
+    "swap-in",
+    "whole-table-again",
+    "admission.precise-swap-in",
+    "Swap-in that counts the whole table again on top of the blocks moved.",
+)
+def _whole_table_again(a: Algebra, u: Numbers) -> Decision:
+    return _swap_in_of(a, u, replace(first_sequence(u), blocks=0), u.lookahead)
+
+
+@refute("swap-out", "keeps-watermark", "admission.precise-swap-out", "Swap-out that keeps the GPU's watermark free.")
+def _swap_out_keeps_watermark(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("swap-out", a, u, reserve=u.watermark), u)
+
+
+# -- the wrong NEVER ------------------------------------------------------------------------------------
+
+
+def _never_instead(guard: str, a: Algebra, u: Numbers, never: Any) -> Decision:
+    return replace(by_demand(GUARDED[guard](a, u).demand, u), never=never)
+
+
+@refute(
+    "allocate",
+    "never-without-watermark",
+    "admission.impossible-is-never",
+    "Allocate that forgets the watermark when it asks whether a group can ever fit: it waits for ever.",
+)
+def _never_without_watermark(a: Algebra, u: Numbers) -> Decision:
+    demand = GUARDED["allocate"](a, u).demand
+    return _never_instead("allocate", a, u, demand.attainable < demand.need)
+
+
+@refute(
+    "append",
+    "never-forgets-held",
+    "admission.impossible-is-never",
+    "Append that hopes for the blocks its own group holds.",
+)
+def _never_forgets_held(a: Algebra, u: Numbers) -> Decision:
+    return _never_instead("append", a, u, is_never(_demand("append", a, u, attainable=u.total)))
+
+
+@refute(
+    "allocate",
+    "never-by-free",
+    "admission.never-is-final",
+    "Allocate that answers NEVER by what is free now: the request is dropped, though it would have fitted later.",
+)
+def _never_by_free(a: Algebra, u: Numbers) -> Decision:
+    return _never_instead("allocate", a, u, is_never(_demand("allocate", a, u, attainable=u.free)))
+
+
+OBLIGATIONS = AREA.obligations
