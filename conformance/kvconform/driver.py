@@ -36,9 +36,11 @@ from kvspec.vocabulary import (
 class Outcome:
     """What became of one operation.
 
-    verdict: the guard's, None where there is none. asked_again: its verdict when asked a second time. counts_asked: the
-    free counts right after asking. result; error and error_kind where the manager raised. where: the adapter call that
-    was under way. failed: the sequence whose append failed. arrivals, writings: what a step brought and wrote. moved: the sequences that an admission, append or swap was carried through for. again: a free of a
+    verdict: the guard's, None where there is none. asked_again: its verdict when asked a second time. counts_asked,
+    rows_asked: free counts and the group's rows right after asking. refcounts_asked: whether a refcount of its blocks
+    then was not the number of owners. result, error, error_kind: how it ended. where: the adapter call that was under
+    way. failed: the sequence whose append failed. moved: the sequences that the operation was carried through for.
+    transfers: copies and moves that it ordered. arrivals, writings: what a step brought and wrote. again: a free of a
     sequence that had ended before.
     """
 
@@ -47,6 +49,7 @@ class Outcome:
     asked_again: Verdict | None = None
     counts_asked: dict[Device, int] | None = None
     rows_asked: dict[int, list[int]] | None = None
+    refcounts_asked: bool = False
     error: Exception | None = None
     error_kind: ErrorKind | None = None
     where: str = ""
@@ -154,9 +157,19 @@ class Driver:
         outcome.counts_asked = self.counts()
         seqs = subject.seqs if isinstance(subject, Group) else [subject]
         outcome.rows_asked = {seq.id: self.row(seq) for seq in seqs if seq.id in self.ledger.rows}
+        outcome.refcounts_asked = Capability.REFCOUNTS in self.capabilities and self._refcounts_off(seqs)
         if outcome.refused and not force:
             outcome.result = Result.REFUSED
             raise _Stop
+
+    def _refcounts_off(self, seqs: list[Seq]) -> bool:
+        for seq in seqs:
+            row = self.ledger.rows.get(seq.id)
+            if row is not None:
+                owners = self.ledger.owners[row.device]
+                if any(self.adapter.refcount(row.device, block) != len(owners[block]) for block in row.blocks):
+                    return True
+        return False
 
     def _verdict(self, method: str, answer: object) -> Verdict:
         if isinstance(answer, Verdict):

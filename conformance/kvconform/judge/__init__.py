@@ -22,7 +22,7 @@ from kvconform.world import World
 from kvspec.laws import CATALOGUE, Law
 from kvspec.laws.robust import Call
 from kvspec.vocabulary import (
-    Append,
+    GUARDED,
     Capability,
     Device,
     Fork,
@@ -101,9 +101,10 @@ class Judge:
         t = Transition(op, group, counts_before=self.counts)
         t.held = {device: ledger.held(device) for device in bench.driver.devices}
         t.named = self._named(op, group)
-        if group is not None and not isinstance(op, (Fork, Free)):
-            t.demands = demands_of(op, group, ledger, bench.config, bench.adapter.capabilities)
+        if group is not None:
             t.lengths = {seq.id: len(ledger.rows[seq.id].blocks) for seq in group.seqs if seq.id in ledger.rows}
+        if group is not None and op.op in GUARDED:
+            t.demands = demands_of(op, group, ledger, bench.config, bench.adapter.capabilities)
             t.request = (op.op, group.lookahead, tuple(self._shape(seq) for seq in group.seqs))
             t.alone = t.demands is not None and self._alone(group, t.demands.device)
         if group is not None and isinstance(op, (SwapOut, SwapIn)):

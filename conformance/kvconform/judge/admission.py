@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvconform.judge.bench import Bench, Explanation, Transition
 from kvspec.guards import is_never
 from kvspec.laws.admission import Admitted, Approval, Asking, Precision, Refusal
-from kvspec.vocabulary import GUARDED, Allocate, Capability, Device, Result, SwapIn, Verdict
+from kvspec.vocabulary import GUARDED, Allocate, Device, Result, SwapIn, Verdict
 
 
 class Admission:
@@ -33,22 +33,10 @@ class Admission:
         case = Asking(
             counts=outcome.counts_asked is not None and outcome.counts_asked != t.counts_before,
             rows=any(row != ledger.rows[seq].blocks for seq, row in rows.items()),
-            refcounts=self._refcounts_moved(t),
+            refcounts=outcome.refcounts_asked,
             verdict=outcome.asked_again is not outcome.verdict,
         )
         self.bench.check("admission.guard-pure", case, lambda: self._impure(t, case))
-
-    def _refcounts_moved(self, t: Transition) -> bool:
-        """Whether a block of the group has another refcount than owners, who were equal before the guard was asked."""
-        bench = self.bench
-        if t.group is None or not bench.has(Capability.REFCOUNTS) or "accounting.refcount" not in bench.laws:
-            return False
-        for seq_id in t.outcome.rows_asked or ():
-            row = bench.ledger.rows[seq_id]
-            owners = bench.ledger.owners[row.device]
-            if any(bench.adapter.refcount(row.device, block) != len(owners[block]) for block in row.blocks):
-                return True
-        return False
 
     def _impure(self, t: Transition, case: Asking) -> Explanation:
         changed = [name for name in ("counts", "rows", "refcounts", "verdict") if getattr(case, name)]

@@ -8,7 +8,7 @@ from kvconform.adapter import Seq
 from kvconform.judge.bench import WHOLE_POOL, Bench, RowChange, Transition
 from kvconform.ledger import home
 from kvspec.laws.table import Announcement, Entry, Frame, Place, Row, SharedSlot
-from kvspec.vocabulary import Allocate, Append, Capability, Device, SwapIn
+from kvspec.vocabulary import Allocate, Append, Capability, Device, Fork, SwapIn, SwapOut
 
 
 class Table:
@@ -45,6 +45,8 @@ class Table:
 
     def extent(self, t: Transition) -> None:
         """The rows of the sequences that the operation was carried through for have the slots they need."""
+        if not isinstance(t.op, (Allocate, Append, Fork, SwapIn, SwapOut)):
+            return
         declared, config = self.bench.adapter.capabilities, self.bench.config
         asked = t.group.lookahead if t.group else 0
         grows = isinstance(t.op, (Allocate, Append, SwapIn))
@@ -54,7 +56,8 @@ class Table:
             if row is None:
                 continue
             slots = self._slots(seq, provided if grows else 0)
-            case = Row(len(row.blocks), slots, config.block_size, t.lengths.get(seq.id, 0))
+            before = t.lengths.get(t.op.parent if isinstance(t.op, Fork) else seq.id, 0)
+            case = Row(len(row.blocks), slots, config.block_size, before)
             for law in ("table.covers", "table.tight"):
                 self.bench.check(
                     law,
