@@ -7,6 +7,7 @@ it is right is the judge's business.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +40,7 @@ class Outcome:
     verdict: the guard's, None where there is none. asked_again: its verdict when asked a second time. counts_asked,
     rows_asked: free counts and the group's rows right after asking. refcounts_asked: whether a refcount of its blocks
     then was not the number of owners. result, error, error_kind: how it ended. where: the adapter call that was under
-    way. failed: the sequence whose append failed. moved: the sequences that the operation was carried through for.
+    way. failed, failed_row: the sequence whose append failed, its row before. moved: the sequences that the operation was carried through for.
     transfers: copies and moves that it ordered. arrivals, writings: what a step brought and wrote. again: a free of a
     sequence that had ended before.
     """
@@ -54,6 +55,7 @@ class Outcome:
     error_kind: ErrorKind | None = None
     where: str = ""
     failed: Seq | None = None
+    failed_row: list[int] | None = None
     moved: list[Seq] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
@@ -124,10 +126,8 @@ class Driver:
     def perform(self, op: Operation, group: Group | None) -> Outcome:
         """Carry the operation out. Raises AdapterMistake where the adapter answers what cannot be used."""
         outcome = Outcome()
-        try:
+        with suppress(_Stop):
             _PERFORM[type(op)](self, op, group, outcome)
-        except _Stop:
-            pass
         return outcome
 
     def _call(self, outcome: Outcome, method: str, *arguments: Any) -> Any:
@@ -193,7 +193,7 @@ class Driver:
 
     def _append_all(self, seqs: list[Seq], rows: dict[int, list[int]], outcome: Outcome) -> None:
         for seq in seqs:
-            outcome.failed = seq
+            outcome.failed, outcome.failed_row = seq, rows[seq.id]
             copies = self._call(outcome, "append", seq)
             self.world.cover(seq)
             outcome.moved.append(seq)

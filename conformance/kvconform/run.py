@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from kvconform.adapter import Adapter, Order, capabilities_of
 from kvconform.driver import Driver, Outcome
+from kvconform.features import shape, used
 from kvconform.judge import Judge, Tally, Violation
 from kvconform.ledger import Ledger
 from kvconform.world import World
@@ -25,9 +26,7 @@ from kvspec.vocabulary import (
     Level,
     Operation,
     Result,
-    Status,
     Step,
-    Verdict,
 )
 
 
@@ -44,6 +43,16 @@ class Entry:
     counts: dict[Device, int]
     rows: dict[int, tuple[Device, list[int]]]
     violations: list[Violation] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A violation with its place: after so many operations (late: in the end of the run that follows them)."""
+
+    at: int
+    violation: Violation
+    late: bool
+    features: frozenset[str]
 
 
 class Run:
@@ -73,8 +82,10 @@ class Run:
         self.judge = Judge(adapter, self.world, self.ledger, self.driver, laws)
         self.operations: list[Operation] = []
         self.entries: list[Entry] = []
-        self.violations: list[tuple[int, Violation]] = []
+        self.found: list[Found] = []
         self.over = False
+        self._traced: int | None = None  # operations before the end of the run began
+        self._shape: frozenset[str] = frozenset()
         self._record = record
         self._note(self.judge.begin())
 
@@ -94,6 +105,7 @@ class Run:
             raise IllegalOperation(f"{op.op}: {reason}")
         group = self.world.prepare(op)
         before = self.judge.before(op, group)
+        self._shape = shape(op, self.world, self.ledger)
         outcome = self.driver.perform(op, group)
         self.world.note_lookahead(op)
         self.operations.append(op)
@@ -107,9 +119,12 @@ class Run:
             self.over = True
         return outcome
 
-    def _note(self, found: Iterable[Violation]) -> None:
-        for violation in found:
-            self.violations.append((len(self.operations), violation))
+    def _note(self, violations: Iterable[Violation]) -> None:
+        for violation in violations:
+            late = self._traced is not None
+            at = len(self.operations) if self._traced is None else self._traced
+            features = used(self.operations, self.config) | self._shape
+            self.found.append(Found(at, violation, late, features))
             if violation.law.level is Level.MUST:
                 self.over = True
 
@@ -120,7 +135,7 @@ class Run:
 
         What is done here is not part of the trace: a replay does it again.
         """
-        traced = len(self.operations)
+        traced = self._traced = len(self.operations)
         recording, self._record = self._record, False
         if not self.over:
             self._note(self.judge.sweep())
@@ -131,7 +146,6 @@ class Run:
         if not self.over:
             self._spend()
         del self.operations[traced:]
-        self.violations = [(min(at, traced), violation) for at, violation in self.violations]
         self.over, self._record = True, recording
 
     def _last_operations(self) -> Iterable[Operation]:
@@ -149,10 +163,8 @@ class Run:
         watermark = self.config.watermark_blocks if Capability.WATERMARK in self.capabilities else 0
         total, blocks = self.config.num_gpu_blocks, []
         guarded = Capability.GUARD_ALLOCATE in self.capabilities
-        if not guarded and Capability.ATOMIC_FAILURES not in self.capabilities:
-            limit = total  # without a guard, the last admission would have to fail to be counted
-        else:
-            limit = total + 1
+        # Without a guard the last admission would have to fail to be seen: only where failures are atomic.
+        limit = total + (guarded or Capability.ATOMIC_FAILURES in self.capabilities)
         first = max([0, *self.world.ended, *self.world.groups]) + 1
         for number in range(first, first + limit):
             outcome = self.apply(Allocate(number, (number,), (number,)))
@@ -185,6 +197,3 @@ def replay(run: Run, operations: Iterable[Operation]) -> None:
         run.apply(op)
     if not run.over:
         run.finish()
-
-
-__all__ = ["Entry", "IllegalOperation", "Run", "Status", "Verdict", "replay"]

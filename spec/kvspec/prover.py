@@ -32,7 +32,7 @@ STATUSES = ("proved", "refuted", "unknown", "disagree")
 VERDICTS = ("proved", "refuted", "inconclusive")
 
 
-class UnknownId(ValueError):  # noqa: N818 (it is told to users, who know ids and not errors)
+class UnknownId(ValueError):
     """No law, or no theorem, has this id."""
 
 
@@ -206,7 +206,7 @@ def to_smt2(obligation: Obligation) -> str:
     """
     solver = z3.Solver()
     proof = obligation.kind in PROOFS
-    solver.add(*(_whole(obligation) if proof else _small(obligation)))
+    solver.add(*(_whole(obligation) if proof else _small(obligation, LARGEST[-1])))
     expected = "unsat" if proof else "sat"
     text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {expected})")
     header = [f"; {obligation.id} ({obligation.kind.value})", f"; {obligation.statement}", "(set-logic ALL)"]

@@ -3,8 +3,6 @@
 Knows: messages and exit codes. Must not know: how engines are fetched, loaded or driven.
 """
 
-# ruff: noqa: N818 (each is named for what is wrong; the base class says that it is an error)
-
 from __future__ import annotations
 
 from typing import ClassVar

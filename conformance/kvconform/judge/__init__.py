@@ -23,6 +23,7 @@ from kvspec.laws import CATALOGUE, Law
 from kvspec.laws.robust import Call
 from kvspec.vocabulary import (
     GUARDED,
+    Allocate,
     Capability,
     Device,
     Fork,
@@ -105,7 +106,7 @@ class Judge:
             t.lengths = {seq.id: len(ledger.rows[seq.id].blocks) for seq in group.seqs if seq.id in ledger.rows}
         if group is not None and op.op in GUARDED:
             t.demands = demands_of(op, group, ledger, bench.config, bench.adapter.capabilities)
-            t.request = (op.op, group.lookahead, tuple(self._shape(seq) for seq in group.seqs))
+            t.request = self._request(op, group)
             t.alone = t.demands is not None and self._alone(group, t.demands.device)
         if group is not None and isinstance(op, (SwapOut, SwapIn)):
             t.moving = group.running if isinstance(op, SwapOut) else group.swapped
@@ -120,6 +121,11 @@ class Judge:
         if isinstance(op, ResetAll):
             return frozenset(self.bench.ledger.rows)
         return frozenset(seq.id for seq in group.seqs) if group else frozenset()
+
+    def _request(self, op: Operation, group: Group) -> tuple[object, ...]:
+        """What a guard is asked, names apart: equal requests deserve equal verdicts in equal pools."""
+        contents = tuple(tuple(seq.prefixes) for seq in group.waiting) if isinstance(op, Allocate) else ()
+        return op.op, group.lookahead, group.admitted_before, contents, tuple(self._shape(s) for s in group.seqs)
 
     def _shape(self, seq: Seq) -> tuple[object, ...]:
         """What of a sequence a guard may look at, names and contents apart."""

@@ -51,8 +51,7 @@ class Robust:
         atomic = result is Result.OUT_OF_BLOCKS and self.bench.has(Capability.ATOMIC_FAILURES)
         if result is not Result.REFUSED and not atomic:
             return
-        done = {seq.id for seq in t.outcome.moved}
-        rows = [change.seq.id for change in t.changes if change.seq.id not in done]
+        rows = self._rows_left(t)
         lost = [
             device.value
             for device, free in t.counts.items()
@@ -67,3 +66,13 @@ class Robust:
                 f"rows of sequences {rows} changed" if rows else f"blocks of the {', '.join(lost)} pool are gone",
             ),
         )
+
+    def _rows_left(self, t: Transition) -> list[int]:
+        """Sequences whose rows the failed operation changed. Members that were appended to before it failed, and a
+        swap that was done before its appends began, are operations of their own that succeeded.
+        """
+        outcome, rows = t.outcome, self.bench.ledger.rows
+        if outcome.failed is not None:
+            now = rows.get(outcome.failed.id)
+            return [] if now is not None and now.blocks == outcome.failed_row else [outcome.failed.id]
+        return [change.seq.id for change in t.changes]

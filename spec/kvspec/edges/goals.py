@@ -133,8 +133,8 @@ COMBINATIONS: dict[Guard, tuple[tuple[Feature, ...], ...]] = {
     Guard.SWAP_IN: (*GROWING, (F.SIBLINGS, F.WATERMARK), (F.UNSEEN, F.LOOKAHEAD, F.WATERMARK)),
 }
 
-MOST_FEATURES_OF_A_CLASS = 2
-"""The verdict classes are asked of single features and of pairs; the slacks cover the rest."""
+MOST_FEATURES_OF_A_CLASS = 1
+"""The verdict classes are asked of single features; the slacks cover what features do to each other."""
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ def counted(a: Algebra, seq: SequenceCounts, block_size: Any) -> Any:
     """What `SequenceCounts` promises: the ranges of its fields, and a table that covers the tokens seen."""
     return a.all_of(
         seq.tokens >= 1,
-        0 <= seq.seen,
+        seq.seen >= 0,
         seq.seen <= seq.tokens,
-        0 <= seq.blocks,
+        seq.blocks >= 0,
         seq.blocks * block_size >= seq.seen,
         seq.shared_writes >= 0,
     )
@@ -51,19 +51,21 @@ def _blocks_for_tight(a: Algebra, slots: Any, block_size: Any) -> Claim:
 
 @AREA.lemma("blocks-for.least", "Any number of blocks that holds the slots is at least the number counted.")
 def _blocks_for_least(a: Algebra, slots: Any, block_size: Any, blocks: Any) -> Claim:
-    return Claim([block_size >= 1, slots >= 0, blocks * block_size >= slots], blocks_for(a, slots, block_size) <= blocks)
+    return Claim(
+        [block_size >= 1, slots >= 0, blocks * block_size >= slots], blocks_for(a, slots, block_size) <= blocks
+    )
 
 
 @AREA.lemma("blocks-for.waste", "The blocks counted for some slots waste less than one block.")
 def _blocks_for_waste(a: Algebra, slots: Any, block_size: Any) -> Claim:
     waste = blocks_for(a, slots, block_size) * block_size - slots
-    return Claim([block_size >= 1, slots >= 0], a.all_of(0 <= waste, waste < block_size))
+    return Claim([block_size >= 1, slots >= 0], a.all_of(waste >= 0, waste < block_size))
 
 
 @AREA.lemma("blocks-for.monotone", "More slots never take fewer blocks.")
 def _blocks_for_monotone(a: Algebra, slots: Any, more: Any, block_size: Any) -> Claim:
     return Claim(
-        [block_size >= 1, 0 <= slots, slots <= more],
+        [block_size >= 1, slots >= 0, slots <= more],
         blocks_for(a, slots, block_size) <= blocks_for(a, more, block_size),
     )
 
@@ -77,29 +79,35 @@ def _blocks_for_subadditive(a: Algebra, slots: Any, others: Any, block_size: Any
 @AREA.lemma("full-blocks.floor", "Full blocks are filled by the slots, and one more would not be.")
 def _full_blocks_floor(a: Algebra, slots: Any, block_size: Any) -> Claim:
     full = full_blocks(a, slots, block_size)
-    filled = a.all_of(0 <= full, full * block_size <= slots, slots < (full + 1) * block_size)
+    filled = a.all_of(full >= 0, full * block_size <= slots, slots < (full + 1) * block_size)
     return Claim([block_size >= 1, slots >= 0], filled)
 
 
 @AREA.lemma("full-blocks.partial", "Beyond its full blocks a sequence has one partial block, or none.")
 def _full_blocks_partial(a: Algebra, slots: Any, block_size: Any) -> Claim:
     partial = blocks_for(a, slots, block_size) - full_blocks(a, slots, block_size)
-    return Claim([block_size >= 1, slots >= 0], a.all_of(0 <= partial, partial <= 1))
+    return Claim([block_size >= 1, slots >= 0], a.all_of(partial >= 0, partial <= 1))
 
 
-def _appended(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> tuple[Any, list[Any]]:
+def _appended(
+    a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any
+) -> tuple[Any, list[Any]]:
     seq = SequenceCounts(tokens, seen, blocks)
     return seq, [block_size >= 1, lookahead >= 0, counted(a, seq, block_size)]
 
 
-@AREA.soundness("append.covers", "After an append the table has a slot for all tokens and the lookahead.", law="table.covers")
+@AREA.soundness(
+    "append.covers", "After an append the table has a slot for all tokens and the lookahead.", law="table.covers"
+)
 def _append_covers(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
     seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
     after = blocks_after_append(a, seq, lookahead, block_size)
     return claim_law(a, "table.covers", Row(after, tokens + lookahead, block_size, blocks), given)
 
 
-@AREA.soundness("append.tight", "After an append the table holds no more than that, or what it held.", law="table.tight")
+@AREA.soundness(
+    "append.tight", "After an append the table holds no more than that, or what it held.", law="table.tight"
+)
 def _append_tight(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
     seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
     after = blocks_after_append(a, seq, lookahead, block_size)
@@ -137,7 +145,7 @@ def _append_again(
 ) -> Claim:
     seq, given = _appended(a, tokens, seen, blocks, earlier, block_size)
     after = SequenceCounts(tokens, tokens, blocks_after_append(a, seq, earlier, block_size))
-    return Claim([*given, 0 <= lookahead, lookahead <= earlier], growth(a, after, lookahead, block_size) == 0)
+    return Claim([*given, lookahead >= 0, lookahead <= earlier], growth(a, after, lookahead, block_size) == 0)
 
 
 @AREA.lemma(
@@ -170,13 +178,13 @@ def _touched_bounds(a: Algebra, seen: Any, slots: Any, block_size: Any) -> Claim
 @AREA.lemma("copies.bounds", "A shared block never costs more copies than writers, or than owners but one.")
 def _copies_bounds(a: Algebra, owners: Any, writers: Any) -> Claim:
     copies = copies_needed(a, owners, writers)
-    within = a.all_of(0 <= copies, copies <= owners - 1, copies <= writers)
-    return Claim([owners >= 1, 0 <= writers, writers <= owners], within)
+    within = a.all_of(copies >= 0, copies <= owners - 1, copies <= writers)
+    return Claim([owners >= 1, writers >= 0, writers <= owners], within)
 
 
 @AREA.lemma("copies.every-writer", "While an owner is left that does not write, every writer needs a copy.")
 def _copies_every_writer(a: Algebra, owners: Any, writers: Any) -> Claim:
-    return Claim([0 <= writers, writers < owners], copies_needed(a, owners, writers) == writers)
+    return Claim([writers >= 0, writers < owners], copies_needed(a, owners, writers) == writers)
 
 
 OBLIGATIONS = AREA.obligations

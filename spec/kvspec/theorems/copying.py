@@ -45,7 +45,7 @@ def _start(a: Algebra, owners: Any) -> Claim:
 @AREA.induction("turns.next", "Each owner's turn keeps the count exact.")
 def _next(a: Algebra, owners: Any, writers: Any, still: Any, copies: Any) -> Claim:
     block = Shared(still, copies)
-    given = [owners >= 1, 0 <= writers, writers < owners, _accounted(a, block, owners, writers)]
+    given = [owners >= 1, writers >= 0, writers < owners, _accounted(a, block, owners, writers)]
     return Claim(given, _accounted(a, write(a, block), owners, writers + 1))
 
 
@@ -68,7 +68,7 @@ def _counted_by(count: Any) -> Build:
             after = write(a, block)
             goes_on = turn < writers
             block = Shared(a.ite(goes_on, after.owners, block.owners), a.ite(goes_on, after.copies, block.copies))
-        given = [owners >= 1, 0 <= writers, writers <= owners, writers <= MOST]
+        given = [owners >= 1, writers >= 0, writers <= owners, writers <= MOST]
         return Claim(given, count(a, owners, writers) == block.copies)
 
     return build
@@ -78,7 +78,9 @@ def _add_refutation(name: str, statement: str, wrong: Any) -> None:
     AREA.add(name, Kind.REFUTATION, statement, _counted_by(wrong), right=_counted_by(copies_needed))
 
 
-_add_refutation("turns.wrong.every-writer-copies", "A copy for every writer: the last owner needs none.", lambda a, o, w: w)
+_add_refutation(
+    "turns.wrong.every-writer-copies", "A copy for every writer: the last owner needs none.", lambda a, o, w: w
+)
 _add_refutation(
     "turns.wrong.one-copy-a-block",
     "One copy for a shared block, however many of its owners write to it.",

@@ -176,7 +176,9 @@ def _table_stays_tight(
     return Claim(given, _tight_so_far(a, take_one(a, now, block_size), before, block_size))
 
 
-@AREA.soundness("table.covers", "Where the operation wants no more blocks, the table covers its slots.", law="table.covers")
+@AREA.soundness(
+    "table.covers", "Where the operation wants no more blocks, the table covers its slots.", law="table.covers"
+)
 def _table_covers(a: Algebra, block_size: Any, moves: Any, table: Any, slots: Any, copies: Any) -> Claim:
     now = Performing(0, moves, table, slots, copies)
     given = [block_size >= 1, a.negate(wants_a_block(a, now, block_size))]
@@ -288,7 +290,9 @@ def _add_guard(guard: str, asking: Asking) -> None:
     here, course = f"guards.{guard}", (f"guards.{guard}.starts", *COURSE)
     sound, precise = f"admission.sound-{guard}", f"admission.precise-{guard}"
 
-    def add(name: str, kind: Kind, statement: str, claim: Callable[[Algebra, Numbers, Asking], Claim], **more: Any) -> None:
+    def add(
+        name: str, kind: Kind, statement: str, claim: Callable[[Algebra, Numbers, Asking], Claim], **more: Any
+    ) -> None:
         unknowns = UNKNOWNS if name in ("starts", "one-verdict") else (*UNKNOWNS, *UNDER_WAY)
         AREA.add(f"{guard}.{name}", kind, statement, _about(asking, claim), unknowns=unknowns, **more)
 

@@ -1,0 +1,62 @@
+"""The features of a trace: what it used that may be the cause, as words for fingerprints and fault classes.
+
+Knows operations and the shape of the group that an operation is about. It must not depend on numbers, so that the same
+cause has the same features in any configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvconform.ledger import Ledger
+from kvconform.world import World
+from kvspec.vocabulary import (
+    Allocate,
+    Append,
+    Config,
+    Fork,
+    Free,
+    Operation,
+    Preempt,
+    Status,
+    SwapIn,
+    SwapOut,
+)
+
+_BY_KIND: dict[type[Operation], str] = {Fork: "fork", SwapOut: "swap", Preempt: "preempt"}
+
+
+def used(operations: Sequence[Operation], config: Config) -> frozenset[str]:
+    """What the operations have used that may matter; the last one is the one under judgement."""
+    found = {_BY_KIND[type(op)] for op in operations if type(op) in _BY_KIND}
+    if any(isinstance(op, Allocate) and len(op.seqs) > 1 for op in operations):
+        found.add("group")
+    if any(getattr(op, "lookahead", 0) for op in operations):
+        found.add("lookahead")
+    if config.watermark_blocks:
+        found.add("watermark")
+    last = operations[-1] if operations else None
+    if getattr(last, "force", False):
+        found.add("forced")
+    if isinstance(last, Free) and any(op == last for op in operations[:-1]):
+        found.add("ended")
+    return frozenset(found)
+
+
+def shape(op: Operation, world: World, ledger: Ledger) -> frozenset[str]:
+    """The shape of the group that an operation is about, before it is carried out."""
+    group = world.groups.get(getattr(op, "group", -1))
+    if not isinstance(op, (Append, SwapOut, SwapIn)) or group is None:
+        return frozenset()
+    found = set()
+    for seq in group.seqs:
+        row = ledger.rows.get(seq.id)
+        if row is None or seq.status is Status.ENDED:
+            continue
+        if seq.unseen:
+            found.add("unseen")
+        if len(row.blocks) > -(-seq.upto // ledger.block_size):
+            found.add("lookahead-tail")
+        if any(len(ledger.owners[row.device][block]) > 1 for block in row.blocks):
+            found.add("shared")
+    return frozenset(found)

@@ -1,0 +1,65 @@
+"""What was found: from a violation inside some run to a finding with a fingerprint.
+
+Knows runs and violations. A fingerprint is the law, the operation at which it broke, the error, and the features of the
+trace; it must not depend on the tier that found it, nor on numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from kvconform.judge import Violation
+from kvconform.run import Run
+from kvspec.vocabulary import Config, Operation
+
+Key = tuple[str, str, str]
+"""Law, operation, error: what a shrink must keep."""
+
+
+@dataclass
+class Raw:
+    """One violation as some run met it. probe: what beyond the operations shows it ("finish" for the end of a run)."""
+
+    violation: Violation
+    config: Config
+    operations: list[Operation]
+    features: frozenset[str]
+    found_by: str
+    probe: str = ""
+
+    @property
+    def key(self) -> Key:
+        """What a shrink must keep."""
+        return self.violation.law.id, self.violation.op, self.violation.error
+
+
+@dataclass
+class Finding:
+    """A shrunk, re-runnable violation."""
+
+    violation: Violation
+    config: Config
+    operations: list[Operation]
+    features: frozenset[str]
+    found_by: str
+    probe: str = ""
+    also: list[str] = field(default_factory=list)
+
+    @property
+    def fingerprint(self) -> str:
+        """Stable across seeds and tiers, short enough to read."""
+        law, op, error = self.violation.law.id, self.violation.op, self.violation.error
+        words = f"{law}|{op}|{error}|{','.join(sorted(self.features))}"
+        return hashlib.sha256(words.encode()).hexdigest()[:12]
+
+
+def raws_of(run: Run, found_by: str) -> list[Raw]:
+    """Everything that a run found, the first of each kind."""
+    seen: dict[Key, Raw] = {}
+    for found in run.found:
+        operations = run.operations[: found.at]
+        probe = "finish" if found.late else ""
+        raw = Raw(found.violation, run.config, operations, found.features, found_by, probe)
+        seen.setdefault(raw.key, raw)
+    return list(seen.values())

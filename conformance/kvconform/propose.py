@@ -1,0 +1,276 @@
+"""Proposes configurations and legal operations that are likely to matter.
+
+Knows where block managers go wrong: at block boundaries, at the edge of the pool and of the watermark, with shared,
+over-allocated and moved tables. It must not know any manager or fault, nor where its choices come from: a `Chooser`
+makes them, so that the fast walk and hypothesis share one generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+from kvconform.adapter import Domain, Group, Order, Seq
+from kvconform.run import Run
+from kvspec.vocabulary import (
+    Allocate,
+    Append,
+    Capability,
+    Config,
+    Device,
+    Fork,
+    Free,
+    Operation,
+    Preempt,
+    ResetAll,
+    Status,
+    Step,
+    SwapIn,
+    SwapOut,
+)
+
+T = TypeVar("T")
+
+MOST_GROUPS = 5
+MOST_MEMBERS = 4
+FORCIBLE = (Allocate, Append, SwapOut, SwapIn)
+VOCABULARY = (1, 2)  # two tokens: whole blocks repeat by chance, and diverging sequences diverge half of the time
+
+
+class Chooser(Protocol):
+    """Where choices come from."""
+
+    def integer(self, low: int, high: int) -> int:
+        """A number from low to high, both included."""
+        ...
+
+    def choose(self, options: Sequence[T]) -> T:
+        """One of the options."""
+        ...
+
+    def chance(self, percent: int) -> bool:
+        """True in so many of a hundred cases."""
+        ...
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one run is biased: runs of one style each find more than runs that are all alike.
+
+    weights: how often each operation is proposed. longest: prompts of at most so many blocks. lookaheads: lookahead
+    slots to choose from. bursts: most tokens a step gives to a sequence.
+    """
+
+    weights: dict[str, int]
+    longest: int
+    lookaheads: tuple[int, ...]
+    bursts: int
+
+
+BASE_WEIGHTS = {
+    "allocate": 30,
+    "append": 60,
+    "step": 60,
+    "fork": 20,
+    "swap_out": 20,
+    "swap_in": 40,
+    "preempt": 8,
+    "free": 12,
+    "reset_all": 1,
+}
+
+
+def configuration(domain: Domain, capabilities: frozenset[Capability], pick: Chooser) -> Config:
+    """A configuration inside the domain: small pools mostly, empty ones too, room now and then."""
+    size = pick.choose(list(domain.block_sizes))
+    low, high = pick.choose([(0, 2), (1, 4), (2, 6), (3, 8), (3, 8), (6, 14), (12, 30)])
+    gpu = max(domain.least_gpu_blocks, pick.integer(low, high))
+    cpu = 0
+    if Capability.SWAP in capabilities:
+        cpu = max(domain.least_cpu_blocks, pick.choose([0, 1, gpu // 2, gpu, gpu, gpu + 2]))
+    watermark = 0
+    if Capability.WATERMARK in capabilities:
+        watermark = min(gpu, pick.choose([0, 0, 0, 1, 1, 2, gpu]))
+    return Config(size, gpu, cpu, watermark, max_model_len=size * (gpu + 2))
+
+
+def style(config: Config, pick: Chooser) -> Style:
+    """A style for one run."""
+    weights = {kind: weight * pick.choose([0, 1, 3, 3, 9]) // 3 for kind, weight in BASE_WEIGHTS.items()}
+    weights = {**weights, "allocate": max(10, weights["allocate"]), "step": max(20, weights["step"])}
+    size = config.block_size
+    lookaheads = pick.choose([(0,), (0, 1), (0, 1, size), (1,), (0, size - 1, size, size + 1), (2 * size + 1, 0)])
+    return Style(weights, pick.choose([1, 2, 2, 3, 5]), lookaheads, pick.choose([1, 1, 2, 3, size + 1]))
+
+
+# -- which operations are possible ------------------------------------------------------------------------------------
+
+
+def candidates(run: Run) -> dict[str, list[int]]:
+    """For each operation that may be proposed now, the groups or sequences that it may be about."""
+    world, found = run.world, {}
+    running = [group.id for group in world.groups.values() if group.running]
+    waiting = [group.id for group in world.groups.values() if group.waiting]
+    swapped = [group.id for group in world.groups.values() if group.swapped]
+    found["allocate"] = waiting + ([0] if len(world.groups) < MOST_GROUPS else [])
+    found["append"] = [g for g in running if not any(seq.scheduled for seq in world.groups[g].running)]
+    found["step"] = [0]
+    found["fork"] = [
+        seq.id
+        for seq in world.seqs.values()
+        if seq.status is Status.RUNNING and seq.computed == seq.upto and _members(seq.group) < MOST_MEMBERS
+    ]
+    found["swap_out"], found["swap_in"], found["preempt"] = running, swapped, running
+    found["free"] = [*world.seqs, *list(world.ended)[-2:]]
+    found["reset_all"] = [0]
+    return {kind: those for kind, those in found.items() if those and _has(run, kind)}
+
+
+def _has(run: Run, kind: str) -> bool:
+    needs = {
+        "append": Capability.APPEND,
+        "fork": Capability.FORK,
+        "swap_out": Capability.SWAP,
+        "swap_in": Capability.SWAP,
+        "preempt": Capability.PREEMPT,
+        "reset_all": Capability.RESET,
+    }
+    return kind not in needs or needs[kind] in run.capabilities
+
+
+def _members(group: Group) -> int:
+    return sum(seq.status is not Status.ENDED for seq in group.seqs)
+
+
+def propose(run: Run, kind: str, subjects: Sequence[int], style: Style, pick: Chooser) -> Operation | None:
+    """An operation of this kind about one of the subjects; None where chance hit upon an illegal one."""
+    op = _MAKERS[kind](run, pick.choose(subjects), style, pick)
+    if isinstance(op, FORCIBLE) and Capability.ATOMIC_FAILURES in run.capabilities and pick.chance(8):
+        op = replace(op, force=True)
+    return op if run.why_not(op) is None else None
+
+
+# -- their arguments ---------------------------------------------------------------------------------------------------
+
+
+def _tokens(count: int, pick: Chooser) -> tuple[int, ...]:
+    if pick.chance(50):
+        return (pick.choose(VOCABULARY),) * count
+    return tuple(pick.choose(VOCABULARY) for _ in range(count))
+
+
+def _free(run: Run) -> int:
+    return run.judge.counts.get(Device.GPU, 0)
+
+
+def _prompt_length(run: Run, style: Style, pick: Chooser) -> int:
+    """Tokens of a new prompt: mostly short, often at the edge of what fits now or at all."""
+    size, watermark, total = run.config.block_size, run.config.watermark_blocks, run.config.num_gpu_blocks
+    edge = pick.choose([0, 0, 0, 1, 2])
+    if edge == 0:
+        blocks = pick.integer(1, style.longest)
+    else:
+        room = (_free(run) if edge == 1 else total) - watermark
+        blocks = room + pick.choose([-1, 0, 0, 1])
+    blocks = max(1, blocks)
+    length = blocks * size - pick.choose([0, size - 1, size // 2, min(1, size - 1)])
+    return max(1, min(length, run.config.max_model_len))
+
+
+def _next(run: Run, numbers: Sequence[int]) -> int:
+    return max(numbers, default=0) + 1
+
+
+def _allocate(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    lookahead = _lookahead(run, style, pick) if run.adapter.capabilities.allocate_lookahead != "none" else 0
+    if subject:
+        return Allocate(subject, tuple(seq.id for seq in run.world.groups[subject].waiting), None, lookahead)
+    first = _next(run, [*run.world.seqs, *run.world.ended])
+    count = pick.choose([1, 1, 1, 2, 3]) if Capability.GROUPS in run.capabilities else 1
+    group = _next(run, [*run.world.groups, *(seq.group.id for seq in run.world.ended.values())])
+    tokens = _tokens(_prompt_length(run, style, pick), pick)
+    return Allocate(group, tuple(range(first, first + count)), tokens, lookahead)
+
+
+def _lookahead(run: Run, style: Style, pick: Chooser) -> int:
+    if Capability.LOOKAHEAD not in run.capabilities:
+        return 0
+    if Order.LOOKAHEAD_FIXED in run.world.orders and run.world.lookahead is not None:
+        return run.world.lookahead
+    return pick.choose(style.lookaheads)
+
+
+def _append(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    return Append(subject, _lookahead(run, style, pick))
+
+
+def _step(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    tokens: dict[int, tuple[int, ...]] = {}
+    orders = run.world.orders
+    most = 1 if Order.ONE_TOKEN in orders else style.bursts
+    for seq in run.world.seqs.values():
+        if seq.scheduled:
+            count = _burst(seq, run.config, most, Order.TOKENS_EVERY_STEP in orders, pick)
+            if count:
+                tokens[seq.id] = _tokens(count, pick)
+    return Step(tokens)
+
+
+def _burst(seq: Seq, config: Config, most: int, always: bool, pick: Chooser) -> int:
+    count = pick.integer(1, most) if always or not pick.chance(12) else 0
+    return min(count, config.max_model_len - len(seq.tokens))
+
+
+def _fork(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    parent = run.world.seqs[subject]
+    child = _next(run, [*run.world.seqs, *run.world.ended])
+    if parent.unseen and pick.chance(30):
+        return Fork(subject, child)
+    room = run.config.max_model_len - parent.upto
+    most = 1 if Order.ONE_TOKEN in run.world.orders else style.bursts
+    return Fork(subject, child, _tokens(min(room, max(1, pick.integer(0, most))), pick))
+
+
+def _swap_out(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    return SwapOut(subject)
+
+
+def _swap_in(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    return SwapIn(subject, _lookahead(run, style, pick))
+
+
+def _preempt(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    return Preempt(subject)
+
+
+def _free_one(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    return Free(subject, pick.choose(["finished", "aborted"]))
+
+
+def _reset_all(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    return ResetAll()
+
+
+_MAKERS: dict[str, Callable[[Run, int, Style, Chooser], Operation]] = {
+    "allocate": _allocate,
+    "append": _append,
+    "step": _step,
+    "fork": _fork,
+    "swap_out": _swap_out,
+    "swap_in": _swap_in,
+    "preempt": _preempt,
+    "free": _free_one,
+    "reset_all": _reset_all,
+}
+
+
+def make_alone(run: Run, group: int) -> list[Operation]:
+    """Operations after which the group is the only one: how a LATER or NEVER is put to the test."""
+    ops: list[Operation] = []
+    scheduled = [seq for seq in run.world.seqs.values() if seq.scheduled]
+    if scheduled or run.world.swapped_out_since_step:
+        every = Order.TOKENS_EVERY_STEP in run.world.orders
+        ops.append(Step({seq.id: (1,) for seq in scheduled} if every else {}))
+    ops += [Free(seq.id, "aborted") for seq in run.world.seqs.values() if seq.group.id != group]
+    return ops

@@ -1,0 +1,374 @@
+"""How the counts of a block manager move: one group of one or two sequences under test, and one that is in its way.
+
+Written once over the algebra: on solver terms it is the transition system that `search` unrolls, on plain numbers it
+checks what the solver found. Needs and verdicts are those of `kvspec.guards`. It knows counts, and for each entry of the
+group's two tables whether they share the block; it must not know block numbers, token ids, or which goals there are.
+
+The *filler* is a group of one sequence whose only part is to hold blocks: it is admitted, may be swapped out, may end.
+No goal needs the group under test to end or be recomputed, so it never is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum, IntEnum
+from typing import Any, TypeVar
+
+from kvspec.algebra import Algebra
+from kvspec.arithmetic import SequenceCounts, blocks_after_append, blocks_for, full_blocks
+from kvspec.guards import Demand, allocate_demand, append_demand, is_ok, swap_in_demand, swap_out_demand
+from kvspec.vocabulary import Guard
+
+MOST_BLOCKS = 6
+"""Blocks of the largest pool, hence entries of the longest table."""
+
+ENDLESS = 31
+"""A table length beyond anything that is asked for."""
+
+
+class Order(str, Enum):
+    """What an engine may be bound to, in the words of the kit's adapters."""
+
+    NO_RELEASE_WHILE_SCHEDULED = "no-release-while-scheduled"
+    SWAP_IN_AFTER_STEP = "no-swap-in-between-a-swap-out-and-the-next-step"
+    FORK_AFTER_TOKENS = "fork-only-of-a-sequence-with-unseen-tokens"
+    ONE_TOKEN = "one-unseen-token-per-step"
+    TOKENS_EVERY_STEP = "every-scheduled-sequence-receives-tokens"
+    LOOKAHEAD_FIXED = "lookahead-fixed-for-the-run"
+
+
+ENGINE_ORDERS = frozenset(Order)
+"""The life that a plain engine leads: allocate or append, then a step that gives one token to each."""
+
+CALM_ORDERS = frozenset((Order.NO_RELEASE_WHILE_SCHEDULED, Order.SWAP_IN_AFTER_STEP, Order.FORK_AFTER_TOKENS))
+"""Any number of tokens a step, and a lookahead that varies from call to call."""
+
+NO_ORDERS: frozenset[Order] = frozenset()
+
+
+class Kind(IntEnum):
+    """The operations of the model. Their order is the order of preference among equally short vectors."""
+
+    STEP = 0  # first, second: tokens for the first and the second sequence
+    ADMIT_ONE = 1  # first: tokens of the prompt
+    ADMIT_TWO = 2  # first: tokens of the prompt
+    ADMIT_FILLER = 3  # first: tokens of the prompt
+    APPEND = 4  # first: lookahead
+    FORK = 5  # first: the child's unseen tokens
+    SWAP_OUT = 6
+    SWAP_OUT_FILLER = 7
+    SWAP_IN = 8  # first: lookahead
+    FREE_FILLER = 9
+
+
+@dataclass(frozen=True)
+class Move:
+    """One operation: its kind and its arguments, 0 where it has none."""
+
+    kind: Any
+    first: Any = 0
+    second: Any = 0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The configuration, and the lookahead of the run where an engine has only one."""
+
+    gpu: Any
+    cpu: Any
+    block: Any
+    watermark: Any
+    lookahead: Any
+
+
+@dataclass(frozen=True)
+class Member:
+    """One sequence of the group under test; all 0 and False before it exists."""
+
+    live: Any = False
+    scheduled: Any = False
+    tokens: Any = 0
+    seen: Any = 0
+    blocks: Any = 0
+
+
+@dataclass(frozen=True)
+class Filler:
+    """The group that is in the way. used: it has been admitted; its id is not used again."""
+
+    used: Any = False
+    scheduled: Any = False
+    swapped: Any = False
+    blocks: Any = 0
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that decides what may come next. shared: for each table entry, whether both sequences have the same
+    block there. forked: the second sequence is the first one's child. swapped: the group lies on the CPU.
+    swap_out_pending: there has been a swap-out since the last step.
+    """
+
+    one: Member = Member()
+    two: Member = Member()
+    shared: tuple[Any, ...] = (False,) * MOST_BLOCKS
+    forked: Any = False
+    swapped: Any = False
+    swap_out_pending: Any = False
+    filler: Filler = Filler()
+
+    @property
+    def members(self) -> tuple[Member, Member]:
+        """Both sequences of the group under test, in the order they joined."""
+        return self.one, self.two
+
+
+START = State()
+
+T = TypeVar("T")
+
+
+def choose(a: Algebra, condition: Any, then: T, otherwise: T) -> T:
+    """`ite` for states and their parts."""
+    if isinstance(then, tuple) and isinstance(otherwise, tuple):
+        return tuple(choose(a, condition, x, y) for x, y in zip(then, otherwise, strict=True))  # type: ignore[return-value]
+    if is_dataclass(then) and not isinstance(then, type):
+        parts = {f.name: choose(a, condition, getattr(then, f.name), getattr(otherwise, f.name)) for f in fields(then)}
+        return replace(then, **parts)
+    return then if then is otherwise else a.ite(condition, then, otherwise)  # type: ignore[no-any-return]
+
+
+def total(a: Algebra, conditions: tuple[Any, ...]) -> Any:
+    """How many of the conditions hold."""
+    count: Any = 0
+    for condition in conditions:
+        count = count + a.ite(condition, 1, 0)
+    return count
+
+
+# -- counts ----------------------------------------------------------------------------------------------------------
+
+
+def held(a: Algebra, state: State) -> Any:
+    """Distinct blocks that the group under test holds."""
+    return state.one.blocks + state.two.blocks - total(a, state.shared)
+
+
+def gpu_free(a: Algebra, sizes: Sizes, state: State) -> Any:
+    """Free GPU blocks."""
+    group, filler = a.ite(state.swapped, 0, held(a, state)), a.ite(state.filler.swapped, 0, state.filler.blocks)
+    return sizes.gpu - group - filler
+
+
+def cpu_free(a: Algebra, sizes: Sizes, state: State) -> Any:
+    """Free CPU blocks."""
+    group, filler = a.ite(state.swapped, held(a, state), 0), a.ite(state.filler.swapped, state.filler.blocks, 0)
+    return sizes.cpu - group - filler
+
+
+def scheduled(a: Algebra, state: State) -> Any:
+    """Whether the next step computes a sequence of the group under test."""
+    return a.any_of(state.one.scheduled, state.two.scheduled)
+
+
+def running(a: Algebra, state: State) -> Any:
+    """Whether the group under test runs."""
+    return a.all_of(state.one.live, a.negate(state.swapped))
+
+
+def _written(a: Algebra, sizes: Sizes, seq: Member, lookahead: Any) -> tuple[Any, ...]:
+    """For each entry of the table, whether an append writes to it."""
+    slots = seq.tokens + lookahead
+    start, stop = full_blocks(a, seq.seen, sizes.block), blocks_for(a, slots, sizes.block)
+    return tuple(
+        a.all_of(seq.live, slots > seq.seen, entry >= start, entry < stop, entry < seq.blocks)
+        for entry in range(MOST_BLOCKS)
+    )
+
+
+def _both(a: Algebra, some: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a.all_of(x, y) for x, y in zip(some, others, strict=True))
+
+
+def _without(a: Algebra, some: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a.all_of(x, a.negate(y)) for x, y in zip(some, others, strict=True))
+
+
+def append_counts(a: Algebra, sizes: Sizes, state: State, lookahead: Any) -> tuple[SequenceCounts, SequenceCounts]:
+    """What the arithmetic needs to know of both sequences. The first leaves the blocks that it copies, so the second
+    is their last owner. A sequence that does not exist has a table long enough for anything: it asks for nothing.
+    """
+    one, two = state.members
+    writes = _written(a, sizes, one, lookahead)
+    left = _without(a, state.shared, writes)
+    second_writes = _written(a, sizes, two, lookahead)
+    return (
+        SequenceCounts(one.tokens, one.seen, one.blocks, total(a, _both(a, state.shared, writes))),
+        SequenceCounts(
+            two.tokens, two.seen, a.ite(two.live, two.blocks, ENDLESS), total(a, _both(a, left, second_writes))
+        ),
+    )
+
+
+def demand(a: Algebra, guard: Guard, sizes: Sizes, state: State, argument: Any) -> tuple[Demand, Any]:
+    """What the guarded operation demands of its pool, and what is free there. argument: tokens of the prompt for
+    allocate, else the lookahead.
+    """
+    free = gpu_free(a, sizes, state)
+    if guard is Guard.ALLOCATE:
+        return allocate_demand(a, argument, 0, sizes.block, sizes.gpu, sizes.watermark), free
+    if guard is Guard.SWAP_OUT:
+        return swap_out_demand(a, held(a, state), sizes.cpu), cpu_free(a, sizes, state)
+    counts = append_counts(a, sizes, state, argument)
+    if guard is Guard.APPEND:
+        return append_demand(a, counts, argument, sizes.block, sizes.gpu, held(a, state)), free
+    return swap_in_demand(a, held(a, state), counts, argument, sizes.block, sizes.gpu, sizes.watermark), free
+
+
+def approved(a: Algebra, guard: Guard, sizes: Sizes, state: State, argument: Any) -> Any:
+    """Whether the guard says OK."""
+    return is_ok(*demand(a, guard, sizes, state, argument))
+
+
+# -- legality ----------------------------------------------------------------------------------------------------------
+
+
+def legal(a: Algebra, guard: Guard, orders: frozenset[Order], sizes: Sizes, state: State, argument: Any) -> Any:
+    """Whether an engine bound to these orders may ask the guard about the group under test now."""
+    if guard is Guard.ALLOCATE:
+        return a.all_of(a.negate(state.one.live), argument >= 1)
+    fixed = _fixed_lookahead(a, orders, sizes, argument)
+    if guard is Guard.APPEND:
+        return a.all_of(running(a, state), a.negate(scheduled(a, state)), argument >= 0, fixed)
+    if guard is Guard.SWAP_OUT:
+        return a.all_of(running(a, state), _releasable(a, orders, scheduled(a, state)), argument == 0)
+    calm = a.negate(state.swap_out_pending) if Order.SWAP_IN_AFTER_STEP in orders else True
+    return a.all_of(state.swapped, argument >= 0, fixed, calm)
+
+
+def _fixed_lookahead(a: Algebra, orders: frozenset[Order], sizes: Sizes, lookahead: Any) -> Any:
+    return lookahead == sizes.lookahead if Order.LOOKAHEAD_FIXED in orders else True
+
+
+def _releasable(a: Algebra, orders: frozenset[Order], is_scheduled: Any) -> Any:
+    return a.negate(is_scheduled) if Order.NO_RELEASE_WHILE_SCHEDULED in orders else True
+
+
+def _legal_step(a: Algebra, orders: frozenset[Order], state: State, move: Move) -> Any:
+    conditions = []
+    for seq, given in zip(state.members, (move.first, move.second), strict=True):
+        conditions += [given >= 0, a.implies(given > 0, seq.scheduled)]
+        if Order.ONE_TOKEN in orders:
+            conditions.append(given <= 1)
+        if Order.TOKENS_EVERY_STEP in orders:
+            conditions.append(a.implies(seq.scheduled, given >= 1))
+    return a.all_of(*conditions)
+
+
+def _legal_fork(a: Algebra, orders: frozenset[Order], state: State, unseen: Any) -> Any:
+    parent = state.one
+    conditions = [running(a, state), a.negate(parent.scheduled), a.negate(state.two.live), unseen >= 0]
+    if Order.FORK_AFTER_TOKENS in orders:
+        conditions += [unseen >= 1, parent.tokens > parent.seen]
+    if Order.ONE_TOKEN in orders:
+        conditions.append(unseen <= 1)
+    return a.all_of(*conditions)
+
+
+def _legal_filler(a: Algebra, orders: frozenset[Order], filler: Filler) -> Any:
+    return a.all_of(filler.blocks > 0, _releasable(a, orders, filler.scheduled))
+
+
+# -- what operations do --------------------------------------------------------------------------------------------------
+
+
+def _admit(a: Algebra, sizes: Sizes, state: State, tokens: Any, two: bool) -> State:
+    blocks = blocks_for(a, tokens, sizes.block)
+    seq = Member(True, True, tokens, tokens, blocks)
+    shared = tuple(entry < blocks for entry in range(MOST_BLOCKS)) if two else (False,) * MOST_BLOCKS
+    return replace(state, one=seq, two=seq if two else Member(), shared=shared)
+
+
+def _append(a: Algebra, sizes: Sizes, state: State, lookahead: Any) -> State:
+    shared = state.shared
+    grown = []
+    for seq, counts in zip(state.members, append_counts(a, sizes, state, lookahead), strict=True):
+        shared = _without(a, shared, _written(a, sizes, seq, lookahead))
+        row = a.ite(seq.live, blocks_after_append(a, counts, lookahead, sizes.block), 0)
+        grown.append(Member(seq.live, seq.live, seq.tokens, seq.tokens, row))
+    return replace(state, one=grown[0], two=grown[1], shared=shared)
+
+
+def _step(a: Algebra, state: State, move: Move) -> State:
+    one = replace(state.one, scheduled=False, tokens=state.one.tokens + move.first)
+    two = replace(state.two, scheduled=False, tokens=state.two.tokens + move.second)
+    filler = replace(state.filler, scheduled=False)
+    return replace(state, one=one, two=two, filler=filler, swap_out_pending=False)
+
+
+def _fork(state: State, unseen: Any) -> State:
+    parent = state.one
+    child = replace(parent, tokens=parent.seen + unseen)
+    shared = tuple(entry < parent.blocks for entry in range(MOST_BLOCKS))
+    return replace(state, two=child, shared=shared, forked=True)
+
+
+def _swap_out(state: State) -> State:
+    one, two = (replace(seq, scheduled=False) for seq in state.members)
+    return replace(state, one=one, two=two, swapped=True, swap_out_pending=True)
+
+
+def after(
+    a: Algebra, kind: Kind, orders: frozenset[Order], sizes: Sizes, state: State, move: Move
+) -> tuple[Any, State]:
+    """Whether an operation of this kind is legal and approved in this state, and the state after it."""
+
+    def guarded(guard: Guard, argument: Any) -> Any:
+        return a.all_of(
+            legal(a, guard, orders, sizes, state, argument), approved(a, guard, sizes, state, argument)
+        )
+
+    filler = state.filler
+    if kind is Kind.STEP:
+        return _legal_step(a, orders, state, move), _step(a, state, move)
+    if kind in (Kind.ADMIT_ONE, Kind.ADMIT_TWO):
+        return guarded(Guard.ALLOCATE, move.first), _admit(a, sizes, state, move.first, kind is Kind.ADMIT_TWO)
+    if kind is Kind.ADMIT_FILLER:
+        fits = approved(a, Guard.ALLOCATE, sizes, state, move.first)
+        filler = Filler(True, True, False, blocks_for(a, move.first, sizes.block))
+        return a.all_of(a.negate(state.filler.used), move.first >= 1, fits), replace(state, filler=filler)
+    if kind is Kind.APPEND:
+        return guarded(Guard.APPEND, move.first), _append(a, sizes, state, move.first)
+    if kind is Kind.FORK:
+        return _legal_fork(a, orders, state, move.first), _fork(state, move.first)
+    if kind is Kind.SWAP_OUT:
+        return guarded(Guard.SWAP_OUT, move.first), _swap_out(state)
+    if kind is Kind.SWAP_OUT_FILLER:
+        fits = is_ok(swap_out_demand(a, filler.blocks, sizes.cpu), cpu_free(a, sizes, state))
+        moved = replace(filler, swapped=True, scheduled=False)
+        legal_now = a.all_of(_legal_filler(a, orders, filler), a.negate(filler.swapped), fits)
+        return legal_now, replace(state, filler=moved, swap_out_pending=True)
+    if kind is Kind.SWAP_IN:
+        resumed = replace(state, swapped=False)
+        return guarded(Guard.SWAP_IN, move.first), _append(a, sizes, resumed, move.first)
+    gone = replace(filler, scheduled=False, swapped=False, blocks=0)
+    return _legal_filler(a, orders, filler), replace(state, filler=gone)
+
+
+def argument_count(kind: Kind) -> int:
+    """How many arguments an operation of this kind has."""
+    if kind is Kind.STEP:
+        return 2
+    return 0 if kind in (Kind.SWAP_OUT, Kind.SWAP_OUT_FILLER, Kind.FREE_FILLER) else 1
+
+
+def transition(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State, move: Move) -> tuple[Any, State]:
+    """The same for an operation whose kind is a variable too."""
+    allowed, following = [], state
+    for kind in Kind:
+        is_kind = move.kind == int(kind)
+        possible, result = after(a, kind, orders, sizes, state, move)
+        unused = (move.first, move.second)[argument_count(kind) :]
+        allowed.append(a.implies(is_kind, a.all_of(possible, *(argument == 0 for argument in unused))))
+        following = choose(a, is_kind, result, following)
+    return a.all_of(move.kind >= 0, move.kind <= int(max(Kind)), *allowed), following

@@ -1,0 +1,154 @@
+"""Which goals no state can meet: proved over every state of an invariant, not by giving up at a depth.
+
+Knows z3, the model and the meaning of goals; must not know the search for paths. The invariant is itself proved: it
+holds in the empty state, and every legal and approved operation keeps it. What is proved holds for every sequence of
+operations of any length, for every configuration that is searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import z3
+
+from kvspec.algebra import Algebra
+from kvspec.arithmetic import blocks_for
+from kvspec.edges.bits import Bits, variable
+from kvspec.edges.edge import reached
+from kvspec.edges.goals import Goal
+from kvspec.edges.model import (
+    MOST_BLOCKS,
+    START,
+    Filler,
+    Member,
+    Move,
+    Order,
+    Sizes,
+    State,
+    cpu_free,
+    gpu_free,
+    transition,
+)
+from kvspec.edges.search import (
+    MOST_STEP,
+    SearchFailed,
+    argument_range,
+    move_in_range,
+    new_sizes,
+    sizes_in_range,
+    within,
+)
+
+
+def _member(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State, seq: Member) -> Any:
+    """What holds of each sequence."""
+    needed = blocks_for(a, seq.seen, sizes.block)
+    unseen = seq.tokens - seq.seen
+    absent = a.all_of(
+        seq.tokens == 0, seq.seen == 0, seq.blocks == 0, a.negate(seq.scheduled)
+    )
+    conditions = [
+        a.any_of(seq.live, absent),
+        a.implies(seq.live, seq.seen >= 1),
+        seq.blocks >= needed,
+        seq.blocks <= MOST_BLOCKS,
+        unseen >= 0,
+        unseen <= MOST_STEP,
+        seq.seen >= 0,
+        a.implies(seq.scheduled, a.all_of(unseen == 0, a.negate(state.swapped))),
+    ]
+    if {Order.ONE_TOKEN, Order.TOKENS_EVERY_STEP, Order.FORK_AFTER_TOKENS} <= orders:
+        conditions.append(a.implies(a.all_of(seq.live, a.negate(seq.scheduled)), unseen == 1))
+    if Order.LOOKAHEAD_FIXED in orders:
+        conditions.append(a.implies(sizes.lookahead == 0, seq.blocks == needed))
+    return a.all_of(*conditions)
+
+
+def invariant(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State) -> Any:
+    """What holds in every state that an engine bound to these orders can bring about."""
+    one, two = state.members
+    filler = state.filler
+    return a.all_of(
+        *(_member(a, orders, sizes, state, seq) for seq in state.members),
+        a.implies(two.live, one.live),
+        a.implies(state.swapped, one.live),
+        a.implies(state.forked, two.live),
+        *(
+            a.implies(shared, a.all_of(two.live, entry < one.blocks, entry < two.blocks))
+            for entry, shared in enumerate(state.shared)
+        ),
+        filler.blocks >= 0,
+        filler.blocks <= MOST_BLOCKS,
+        a.implies(filler.blocks > 0, filler.used),
+        gpu_free(a, sizes, state) >= 0,
+        cpu_free(a, sizes, state) >= 0,
+    )
+
+
+def any_state() -> State:
+    """A state that the solver chooses."""
+
+    def member(name: str) -> Member:
+        numbers = (variable(f"{name}.{part}") for part in ("tokens", "seen", "blocks"))
+        return Member(z3.Bool(f"{name}.live"), z3.Bool(f"{name}.scheduled"), *numbers)
+
+    flags = (z3.Bool(f"filler.{part}") for part in ("used", "scheduled", "swapped"))
+    return State(
+        member("one"),
+        member("two"),
+        tuple(z3.Bool(f"shared.{entry}") for entry in range(MOST_BLOCKS)),
+        *(z3.Bool(part) for part in ("forked", "swapped", "swap_out_pending")),
+        Filler(*flags, variable("filler.blocks")),
+    )
+
+
+class Unreachability:
+    """Every state of the proved invariant, for engines bound to these orders.
+
+    Raises SearchFailed where the invariant does not hold at the start or is not kept.
+    """
+
+    def __init__(self, orders: frozenset[Order]) -> None:
+        self.orders = orders
+        self.bits = Bits()
+        self.sizes = new_sizes()
+        self.state = any_state()
+        self.solver = z3.SolverFor("QF_BV")
+        self.argument = variable("argument")
+        self.solver.add(sizes_in_range(self.sizes), invariant(self.bits, orders, self.sizes, self.state))
+        self._defined = 0
+        self._require_invariant()
+
+    def _holds(self, *conditions: Any) -> bool:
+        self.solver.add(self.bits.definitions[self._defined :])
+        self._defined = len(self.bits.definitions)
+        self.solver.push()
+        self.solver.add(*conditions)
+        answer = self.solver.check()
+        self.solver.pop()
+        if answer == z3.unknown:
+            raise SearchFailed(f"the solver gave up: {self.solver.reason_unknown()}")
+        return bool(answer == z3.unsat)
+
+    def _require_invariant(self) -> None:
+        start = Bits()
+        at_start = invariant(start, self.orders, self.sizes, START)
+        if not self._holds(*start.definitions, z3.Not(at_start)):
+            raise SearchFailed("the invariant does not hold in the empty state")
+        move = Move(*(variable(part) for part in ("kind", "first", "second")))
+        allowed, following = transition(self.bits, self.orders, self.sizes, self.state, move)
+        kept = invariant(self.bits, self.orders, self.sizes, following)
+        if not self._holds(move_in_range(move), allowed, z3.Not(kept)):
+            raise SearchFailed("some operation does not keep the invariant")
+
+    def proved(self, goal: Goal) -> bool:
+        """Whether no state of the invariant meets the goal."""
+        term = reached(self.bits, goal, self.orders, self.sizes, self.state, self.argument)
+        return self._holds(within(self.argument, *argument_range(goal.guard)), term)
+
+
+def unreachable(goals: Iterable[Goal], orders: frozenset[Order]) -> list[Goal]:
+    """Those of the goals that no state can meet."""
+    proofs = Unreachability(orders)
+    return [goal for goal in goals if proofs.proved(goal)]

@@ -1,0 +1,99 @@
+"""The guards on plain numbers agree with operations performed on lists, over small exhaustive ranges."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from oracle import Sequence, copies_taken, left_after
+
+from kvspec.algebra import INTS
+from kvspec.arithmetic import SequenceCounts, copies_needed
+from kvspec.guards import allocate_demand, append_demand, is_never, is_ok, swap_in_demand, swap_out_demand
+
+POOLS = range(6)
+BLOCK_SIZES = (1, 2, 3)
+LOOKAHEADS = (0, 1, 3)
+
+
+def agrees(demand, free, total, performed):
+    """OK, and NEVER, are what performing it shows. `performed`: blocks left, by blocks free."""
+
+    def succeeds(blocks):
+        left = performed(blocks)
+        return left is not None and left >= demand.reserve
+
+    assert is_ok(demand, free) == succeeds(free)
+    assert is_never(demand) == (not succeeds(total))
+
+
+def groups(block_size):
+    """Groups of one and of two sequences, with tails of earlier lookaheads and shared blocks."""
+    one = [
+        (tokens, seen, blocks, shared)
+        for tokens in (1, 2, 4)
+        for seen in range(tokens + 1)
+        for blocks in range(4)
+        for shared in range(min(blocks, 1) + 1)
+        if blocks * block_size >= seen
+    ]
+    yield from ([seq] for seq in one)
+    yield from ([first, second] for first, second in itertools.product(one[::5], one[::7]))
+
+
+def counts(group):
+    return [SequenceCounts(tokens, seen, blocks, shared) for tokens, seen, blocks, shared in group]
+
+
+def sequences(group):
+    return [Sequence([-1] * blocks, tokens, shared) for tokens, _, blocks, shared in group]
+
+
+@pytest.mark.parametrize("block_size", BLOCK_SIZES)
+def test_allocate(block_size):
+    for total, tokens, lookahead, watermark in itertools.product(POOLS, range(1, 8), LOOKAHEADS, range(3)):
+        demand = allocate_demand(INTS, tokens, lookahead, block_size, total, watermark)
+        for free in range(total + 1):
+            agrees(
+                demand, free, total, lambda blocks: left_after(blocks, 0, [Sequence([], tokens)], lookahead, block_size)
+            )
+
+
+@pytest.mark.parametrize("block_size", BLOCK_SIZES)
+def test_append(block_size):
+    for group, lookahead, total, held in itertools.product(groups(block_size), LOOKAHEADS, (2, 5), range(3)):
+        demand = append_demand(INTS, counts(group), lookahead, block_size, total, held)
+        for free in range(total - held + 1):
+            agrees(
+                demand,
+                free,
+                total - held,
+                lambda blocks: left_after(blocks, 0, sequences(group), lookahead, block_size),
+            )
+
+
+@pytest.mark.parametrize("block_size", BLOCK_SIZES)
+def test_swap_in(block_size):
+    for group, lookahead, total, watermark in itertools.product(groups(block_size), LOOKAHEADS, (3, 6), range(2)):
+        moved = sum(blocks for _, _, blocks, _ in group)
+        demand = swap_in_demand(INTS, moved, counts(group), lookahead, block_size, total, watermark)
+        for free in range(total + 1):
+            agrees(
+                demand,
+                free,
+                total,
+                lambda blocks: left_after(blocks, moved, sequences(group), lookahead, block_size),
+            )
+
+
+def test_swap_out():
+    for total, moved in itertools.product(POOLS, range(7)):
+        for free in range(total + 1):
+            demand = swap_out_demand(INTS, moved, total)
+            agrees(demand, free, total, lambda blocks: left_after(blocks, moved, [], 0, 1))
+
+
+def test_copies():
+    for owners in range(1, 7):
+        for writers in range(owners + 1):
+            assert copies_needed(INTS, owners, writers) == copies_taken(owners, writers)

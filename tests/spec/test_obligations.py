@@ -1,0 +1,74 @@
+"""Each obligation ends well, and the collection as a whole says something."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from kvspec.algebra import INTS
+from kvspec.prover import LARGEST, SMALLEST, discharge, doubt_about, holds, to_smt2
+from kvspec.theorems import OBLIGATIONS
+from kvspec.theorems.obligation import PROOFS, Kind
+
+BY_ID = {obligation.id: obligation for obligation in OBLIGATIONS}
+REFUTATIONS = [obligation for obligation in OBLIGATIONS if obligation.kind is Kind.REFUTATION]
+
+
+@pytest.mark.parametrize("obligation", OBLIGATIONS, ids=[obligation.id for obligation in OBLIGATIONS])
+def test_it_ends_well(obligation):
+    result = discharge(obligation)
+    assert result.good, f"{result.status}: {result.countermodel or result.reason}"
+
+
+def test_ids_are_unique():
+    assert len(BY_ID) == len(OBLIGATIONS)
+
+
+@pytest.mark.parametrize("obligation", OBLIGATIONS, ids=[obligation.id for obligation in OBLIGATIONS])
+def test_it_rests_on_proofs_that_exist(obligation):
+    assert all(BY_ID[name].kind in PROOFS for name in obligation.rests_on)
+
+
+def test_every_proof_is_checked_to_say_something():
+    proofs = {obligation.id for obligation in OBLIGATIONS if obligation.kind in PROOFS}
+    checked = {name.removesuffix(".can-fire") for name, o in BY_ID.items() if o.kind is Kind.VACUITY}
+    assert proofs == checked
+
+
+@pytest.mark.parametrize("obligation", REFUTATIONS, ids=[obligation.id for obligation in REFUTATIONS])
+def test_the_right_rule_survives_where_the_wrong_one_fails(obligation):
+    example = discharge(obligation).countermodel
+    assert doubt_about(obligation, example) is None
+    assert not holds(obligation.build, example)
+    assert holds(obligation.right, example)
+
+
+SMALL = [o for o in OBLIGATIONS if o.kind in PROOFS and o.general is None and len(o.unknowns) <= 6]
+
+
+@pytest.mark.parametrize("obligation", SMALL, ids=[obligation.id for obligation in SMALL])
+def test_what_is_proved_holds_of_plain_numbers(obligation):
+    met = 0
+    for values in itertools.product(range(SMALLEST, 4), repeat=len(obligation.unknowns)):
+        numbers = dict(zip(obligation.unknowns, values, strict=True))
+        if numbers.get("block_size", 1) < 1:
+            continue
+        claim = obligation.build(INTS, **numbers)
+        if all(claim.given):
+            met += 1
+            assert claim.goal, numbers
+    assert met
+    assert LARGEST[-1] > 3
+
+
+@pytest.mark.parametrize("obligation", OBLIGATIONS[::10], ids=[obligation.id for obligation in OBLIGATIONS[::10]])
+def test_its_export_reads_back_and_has_the_same_answer(obligation):
+    z3 = pytest.importorskip("z3")
+    text = to_smt2(obligation)
+    expected = "unsat" if obligation.kind in PROOFS else "sat"
+    assert f"(set-info :status {expected})" in text
+    solver = z3.Solver()
+    solver.set("timeout", 10_000)
+    solver.from_string(text)
+    assert str(solver.check()) == expected
