@@ -7,7 +7,7 @@ trace; it must not depend on the tier that found it, nor on numbers.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kvconform.judge import Violation
 from kvconform.run import Run
@@ -27,6 +27,7 @@ class Raw:
     features: frozenset[str]
     found_by: str
     probe: str = ""
+    workload: Workload | None = None
 
     @property
     def key(self) -> Key:
@@ -44,7 +45,7 @@ class Finding:
     features: frozenset[str]
     found_by: str
     probe: str = ""
-    also: list[str] = field(default_factory=list)
+    workload: Workload | None = None
 
     @property
     def fingerprint(self) -> str:

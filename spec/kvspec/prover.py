@@ -190,7 +190,7 @@ def _ask_small(obligation: Obligation, timeout: float) -> _Found:
     for largest in LARGEST:
         found = _ask(_small(obligation, largest), timeout)
         seconds += found.answer.seconds
-        if found.model is not None:
+        if found.answer.answer != "unsat":  # found, or already too hard: a wider range is harder still
             break
     return replace(found, answer=replace(found.answer, seconds=seconds))
 

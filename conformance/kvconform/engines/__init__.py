@@ -5,6 +5,7 @@ Knows: what the rest of the kit may use from here. Must not know: laws, ledgers 
 
 from __future__ import annotations
 
+from .adapters import Target, adapter_class, adapter_factory, available
 from .errors import (
     ArchiveRejected,
     BadEngineSpec,
@@ -34,8 +35,12 @@ __all__ = [
     "KnownEngine",
     "LoadedEngine",
     "NotInThisVersion",
+    "Target",
     "UnknownEngine",
     "UnknownVersion",
+    "adapter_class",
+    "adapter_factory",
+    "available",
     "cache_root",
     "fetch",
     "folder_of",

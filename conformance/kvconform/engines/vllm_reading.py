@@ -71,3 +71,47 @@ def _second_cached(allocator: Any, offset: int) -> Pool:
 
 def _second_counts(allocator: Any, offset: int) -> dict[int, int]:
     return {block - offset: int(count) for block, count in allocator._refcounter._refcounts.items()}
+
+
+class FirstPool:
+    """A first-generation pool, to be looked at block by block at any time."""
+
+    def __init__(self, manager: Any, allocator: Any) -> None:
+        """To be made before the manager has handed out anything: later only tables reach the blocks in use."""
+        self._manager = manager
+        self._allocator = allocator
+        # Block objects live as long as their pool, except where they come into being one by one (0.4.0 only).
+        self._blocks = {block.block_number: block for block in getattr(allocator, "free_blocks", ())}
+
+    def refcount(self, block: int) -> int:
+        """The block's reference count."""
+        if self._blocks:
+            return int(self._blocks[block].ref_count)
+        return self._pool().refcounts.get(block, 0)
+
+    def free(self) -> list[int]:
+        """The free list, with whatever it lists twice."""
+        if self._blocks:
+            return [block.block_number for block in self._allocator.free_blocks]
+        pool = self._pool()
+        return [*pool.free, *pool.reclaimable]
+
+    def _pool(self) -> Pool:
+        return read_pool(self._manager, Generation.FIRST, self._allocator.device.name.lower())
+
+
+class SecondPool:
+    """A second-generation pool without caching, to be looked at block by block at any time."""
+
+    def __init__(self, manager: Any, device: str) -> None:
+        self._allocator, self._offset = _second_allocator(manager, device)
+        self._refcounts = self._allocator._refcounter._refcounts
+
+    def refcount(self, block: int) -> int:
+        """The block's reference count."""
+        return int(self._refcounts[block + self._offset])
+
+    def free(self) -> list[int]:
+        """The free list, with whatever it lists twice."""
+        offset = self._offset
+        return [block - offset for block in self._allocator._free_block_indices]

@@ -49,11 +49,18 @@ def _blocks_for_tight(a: Algebra, slots: Any, block_size: Any) -> Claim:
     return Claim([block_size >= 1, slots >= 0], (blocks_for(a, slots, block_size) - 1) * block_size < slots)
 
 
+def least(a: Algebra, slots: Any, block_size: Any, blocks: Any) -> Any:
+    """If so many blocks hold the slots, no more are counted for them."""
+    return a.implies(blocks * block_size >= slots, blocks_for(a, slots, block_size) <= blocks)
+
+
 @AREA.lemma("blocks-for.least", "Any number of blocks that holds the slots is at least the number counted.")
 def _blocks_for_least(a: Algebra, slots: Any, block_size: Any, blocks: Any) -> Claim:
-    return Claim(
-        [block_size >= 1, slots >= 0, blocks * block_size >= slots], blocks_for(a, slots, block_size) <= blocks
-    )
+    return Claim([block_size >= 1, slots >= 0], least(a, slots, block_size, blocks))
+
+
+LEAST = ("arithmetic.blocks-for.least",)
+"""Where this is named, an instance of it is given: products of unknowns are hard for some solvers without."""
 
 
 @AREA.lemma("blocks-for.waste", "The blocks counted for some slots waste less than one block.")
@@ -70,10 +77,13 @@ def _blocks_for_monotone(a: Algebra, slots: Any, more: Any, block_size: Any) -> 
     )
 
 
-@AREA.lemma("blocks-for.subadditive", "Slots counted together never take more blocks than counted apart.")
+@AREA.lemma(
+    "blocks-for.subadditive", "Slots counted together never take more blocks than counted apart.", rests_on=LEAST
+)
 def _blocks_for_subadditive(a: Algebra, slots: Any, others: Any, block_size: Any) -> Claim:
     apart = blocks_for(a, slots, block_size) + blocks_for(a, others, block_size)
-    return Claim([block_size >= 1, slots >= 0, others >= 0], blocks_for(a, slots + others, block_size) <= apart)
+    given = [block_size >= 1, slots >= 0, others >= 0, least(a, slots + others, block_size, apart)]
+    return Claim(given, blocks_for(a, slots + others, block_size) <= apart)
 
 
 @AREA.lemma("full-blocks.floor", "Full blocks are filled by the slots, and one more would not be.")
@@ -169,10 +179,18 @@ def _touched_at_most_one_high(a: Algebra, tokens: Any, seen: Any, lookahead: Any
     return Claim(given, touched <= growth(a, seq, lookahead, block_size) + 1)
 
 
-@AREA.lemma("touched.bounds", "Slots touch the blocks they fill, and at most one more.")
+@AREA.lemma("touched.bounds", "Slots touch the blocks they fill, and at most one more.", rests_on=LEAST)
 def _touched_bounds(a: Algebra, seen: Any, slots: Any, block_size: Any) -> Claim:
     touched, filled = blocks_touched(a, seen, slots, block_size), blocks_for(a, slots, block_size)
-    return Claim([block_size >= 1, seen >= 0, slots >= 0], a.all_of(filled <= touched, touched <= filled + 1))
+    beyond = full_blocks(a, seen, block_size) + 1 + filled
+    given = [
+        block_size >= 1,
+        seen >= 0,
+        slots >= 0,
+        least(a, slots, block_size, touched),
+        least(a, seen + slots, block_size, beyond),
+    ]
+    return Claim(given, a.all_of(filled <= touched, touched <= filled + 1))
 
 
 @AREA.lemma("copies.bounds", "A shared block never costs more copies than writers, or than owners but one.")

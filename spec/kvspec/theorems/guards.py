@@ -22,7 +22,7 @@ from kvspec.laws.table import Row
 from kvspec.theorems.arithmetic import counted
 from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
 from kvspec.theorems.performing import Performing, is_stuck, take_one, turn_to, wants_a_block
-from kvspec.theorems.requests import GUARDED, UNKNOWNS, Asking, Numbers, premises
+from kvspec.theorems.requests import GUARDED, UNKNOWNS, Asking, Numbers, Request, premises
 
 AREA = Area("guards")
 
@@ -200,87 +200,91 @@ def _table_tight(a: Algebra, block_size: Any, before: Any, table: Any, slots: An
 # -- each guard -----------------------------------------------------------------------------------------
 
 
-def _about(asking: Asking, claim: Callable[[Algebra, Numbers, Asking], Claim]) -> Build:
+ClaimOf = Callable[[Algebra, Numbers, Request], Claim]
+"""A claim about one guarded operation."""
+
+
+def _about(asking: Asking, claim: ClaimOf) -> Build:
     def build(a: Algebra, **numbers: Any) -> Claim:
-        return claim(a, Numbers(**numbers), asking)
+        u = Numbers(**numbers)
+        return claim(a, u, asking(a, u))
 
     return build
 
 
-def _starts_on_course(a: Algebra, u: Numbers, asking: Asking) -> Claim:
-    request = asking(a, u)
+def _starts_on_course(a: Algebra, u: Numbers, request: Request) -> Claim:
     goal = on_course(a, request.start, u.block_size, request.rest, u.free, request.demand.need)
     return Claim(premises(a, u), goal)
 
 
-def _going(a: Algebra, u: Numbers, asking: Asking, free: Any) -> tuple[Any, Performing, list[Any]]:
-    """The demand, the operation at some moment, and that it is on course since `free` blocks were free."""
-    demand, now = asking(a, u).demand, under_way(u)
-    return demand, now, [*premises(a, u), on_course(a, now, u.block_size, u.rest, free, demand.need)]
+def _going(a: Algebra, u: Numbers, request: Request, free: Any) -> tuple[Performing, list[Any]]:
+    """The operation at some moment, and that it is on course since `free` blocks were free."""
+    now = under_way(u)
+    return now, [*premises(a, u), on_course(a, now, u.block_size, u.rest, free, request.demand.need)]
 
 
-def _sound(law: str) -> Callable[[Algebra, Numbers, Asking], Claim]:
-    def claim(a: Algebra, u: Numbers, asking: Asking) -> Claim:
-        demand, now, given = _going(a, u, asking, u.free)
-        return claim_law(a, law, Approval(is_ok(demand, u.free), is_stuck(a, now, u.block_size)), given)
+def _sound(law: str) -> ClaimOf:
+    def claim(a: Algebra, u: Numbers, request: Request) -> Claim:
+        now, given = _going(a, u, request, u.free)
+        case = Approval(is_ok(request.demand, u.free), is_stuck(a, now, u.block_size))
+        return claim_law(a, law, case, given)
 
     return claim
 
 
-def _leaves_watermark(a: Algebra, u: Numbers, asking: Asking) -> Claim:
-    demand, now, given = _going(a, u, asking, u.free)
-    admitted = Admitted(is_ok(demand, u.free), now.free, u.watermark)
+def _leaves_watermark(a: Algebra, u: Numbers, request: Request) -> Claim:
+    now, given = _going(a, u, request, u.free)
+    admitted = Admitted(is_ok(request.demand, u.free), now.free, u.watermark)
     return claim_law(a, "admission.watermark", admitted, [*given, at_end(a, now, u.block_size, u.rest)])
 
 
-def _precise(law: str) -> Callable[[Algebra, Numbers, Asking], Claim]:
-    def claim(a: Algebra, u: Numbers, asking: Asking) -> Claim:
-        demand, now, given = _going(a, u, asking, u.free)
+def _precise(law: str) -> ClaimOf:
+    def claim(a: Algebra, u: Numbers, request: Request) -> Claim:
+        now, given = _going(a, u, request, u.free)
         stuck = is_stuck(a, now, u.block_size)
         # What was really taken, and where it is stuck the block it could not get.
         tried = now.taken + a.ite(stuck, 1, 0)
-        case = Precision(a.negate(is_ok(demand, u.free)), u.free, tried, demand.reserve)
+        case = Precision(a.negate(is_ok(request.demand, u.free)), u.free, tried, request.reserve)
         return claim_law(a, law, case, [*given, a.any_of(stuck, at_end(a, now, u.block_size, u.rest))])
 
     return claim
 
 
-def _refusal(a: Algebra, u: Numbers, asking: Asking) -> tuple[Refusal, list[Any]]:
+def _refusal(a: Algebra, u: Numbers, request: Request) -> tuple[Refusal, list[Any]]:
     """A refusal, and the operation performed with every other group gone, at whatever moment."""
-    attainable = asking(a, u).demand.attainable
-    demand, now, given = _going(a, u, asking, attainable)
-    never, ok = is_never(demand), is_ok(demand, u.free)
-    leaves_reserve = a.implies(at_end(a, now, u.block_size, u.rest), now.free >= demand.reserve)
+    now, given = _going(a, u, request, request.alone)
+    never, ok = is_never(request.demand), is_ok(request.demand, u.free)
+    leaves_reserve = a.implies(at_end(a, now, u.block_size, u.rest), now.free >= request.reserve)
     case = Refusal(
         never=never,
         later=a.all_of(a.negate(ok), a.negate(never)),
-        alone=u.free == attainable,
-        ok_when_alone=is_ok(demand, attainable),
+        alone=u.free == request.alone,
+        ok_when_alone=is_ok(request.demand, request.alone),
         fits_when_alone=a.all_of(a.negate(is_stuck(a, now, u.block_size)), leaves_reserve),
     )
     return case, given
 
 
-def _never_is_final(a: Algebra, u: Numbers, asking: Asking) -> Claim:
-    case, given = _refusal(a, u, asking)
+def _never_is_final(a: Algebra, u: Numbers, request: Request) -> Claim:
+    case, given = _refusal(a, u, request)
     return claim_law(a, "admission.never-is-final", case, given)
 
 
-def _impossible_is_never(a: Algebra, u: Numbers, asking: Asking) -> Claim:
-    case, given = _refusal(a, u, asking)
+def _impossible_is_never(a: Algebra, u: Numbers, request: Request) -> Claim:
+    case, given = _refusal(a, u, request)
     return claim_law(a, "admission.impossible-is-never", case, given)
 
 
-def _never_fails_alone(a: Algebra, u: Numbers, asking: Asking) -> Claim:
-    case, given = _refusal(a, u, asking)
+def _never_fails_alone(a: Algebra, u: Numbers, request: Request) -> Claim:
+    case, given = _refusal(a, u, request)
     now = under_way(u)
     over = a.any_of(is_stuck(a, now, u.block_size), at_end(a, now, u.block_size, u.rest))
     return Claim([*given, case.never, over], a.negate(case.fits_when_alone))
 
 
-def _one_verdict(a: Algebra, u: Numbers, asking: Asking) -> Claim:
-    demand = asking(a, u).demand
-    return Claim(premises(a, u), a.negate(a.all_of(is_ok(demand, u.free), is_never(demand))))
+def _one_verdict(a: Algebra, u: Numbers, request: Request) -> Claim:
+    both = a.all_of(is_ok(request.demand, u.free), is_never(request.demand))
+    return Claim(premises(a, u), a.negate(both))
 
 
 WATERMARKED = ("allocate", "swap-in")
@@ -290,9 +294,7 @@ def _add_guard(guard: str, asking: Asking) -> None:
     here, course = f"guards.{guard}", (f"guards.{guard}.starts", *COURSE)
     sound, precise = f"admission.sound-{guard}", f"admission.precise-{guard}"
 
-    def add(
-        name: str, kind: Kind, statement: str, claim: Callable[[Algebra, Numbers, Asking], Claim], **more: Any
-    ) -> None:
+    def add(name: str, kind: Kind, statement: str, claim: ClaimOf, **more: Any) -> None:
         unknowns = UNKNOWNS if name in ("starts", "one-verdict") else (*UNKNOWNS, *UNDER_WAY)
         AREA.add(f"{guard}.{name}", kind, statement, _about(asking, claim), unknowns=unknowns, **more)
 

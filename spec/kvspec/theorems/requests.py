@@ -39,12 +39,15 @@ tokens .. shared_writes: the counts of one sequence, the first. others: what the
 
 @dataclass(frozen=True)
 class Request:
-    """One guarded operation. demand: what the guard says it needs. start: the operation before it took anything.
-    first: the sequence appended to first, if any. rest: what appending that and all others needs.
+    """One guarded operation. demand: what the guard says of it. start: the operation before it took anything. reserve:
+    blocks that must be free after it, and alone: blocks free with every other group gone, both stated apart from the
+    guard. first: the sequence appended to first, if any. rest: what appending that and all others needs.
     """
 
     demand: Demand
     start: Performing
+    reserve: Any
+    alone: Any
     first: SequenceCounts | None = None
     rest: Any = 0
 
@@ -77,6 +80,8 @@ def allocate(a: Algebra, u: Numbers) -> Request:
     return Request(
         allocate_demand(a, u.tokens, u.lookahead, u.block_size, u.total, u.watermark),
         Performing(u.free, slots=u.tokens + u.lookahead),
+        u.watermark,
+        u.total,
     )
 
 
@@ -87,6 +92,8 @@ def append(a: Algebra, u: Numbers) -> Request:
     return Request(
         _and_others(demand, u),
         Performing(u.free),
+        0,
+        u.total - u.held,
         first,
         append_need(a, first, u.lookahead, u.block_size) + u.others,
     )
@@ -94,7 +101,7 @@ def append(a: Algebra, u: Numbers) -> Request:
 
 def swap_out(a: Algebra, u: Numbers) -> Request:
     """Every block of the group is moved, lookahead tails too; nothing is appended."""
-    return Request(swap_out_demand(a, u.moved, u.total), Performing(u.free, moves=u.moved))
+    return Request(swap_out_demand(a, u.moved, u.total), Performing(u.free, moves=u.moved), 0, u.total)
 
 
 def swap_in(a: Algebra, u: Numbers) -> Request:
@@ -104,6 +111,8 @@ def swap_in(a: Algebra, u: Numbers) -> Request:
     return Request(
         _and_others(demand, u),
         Performing(u.free, moves=u.moved),
+        u.watermark,
+        u.total,
         first,
         append_need(a, first, u.lookahead, u.block_size) + u.others,
     )

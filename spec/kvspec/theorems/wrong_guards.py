@@ -18,7 +18,7 @@ from kvspec.guards import Demand, append_demand, is_never, is_ok, swap_in_demand
 from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
 from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
 from kvspec.theorems.performing import Performing, run
-from kvspec.theorems.requests import GUARDED, UNKNOWNS, Numbers, first_sequence, premises
+from kvspec.theorems.requests import GUARDED, UNKNOWNS, Numbers, Request, first_sequence, premises
 
 AREA = Area("guards")
 
@@ -48,13 +48,13 @@ def by_demand(demand: Demand, u: Numbers) -> Decision:
 @dataclass(frozen=True)
 class Case:
     """One request, decided and performed. decision: the guard's, right or wrong. alone: what it would decide with every
-    other group gone. demand: the right one. end: the operation performed; ended: it got there.
+    other group gone. request: what was asked. end: the operation performed; ended: it got there.
     """
 
     u: Numbers
     decision: Decision
     alone: Decision
-    demand: Demand
+    request: Request
     end: Performing
     ended: Any
 
@@ -70,7 +70,7 @@ def _watermark(a: Algebra, law: str, case: Case) -> Claim:
 
 def _precise(a: Algebra, law: str, case: Case) -> Claim:
     tried = case.end.taken + a.ite(case.end.ran_out, 1, 0)
-    precision = Precision(a.negate(case.decision.ok), case.u.free, tried, case.demand.reserve)
+    precision = Precision(a.negate(case.decision.ok), case.u.free, tried, case.request.reserve)
     return claim_law(a, law, precision, [case.ended])
 
 
@@ -78,9 +78,9 @@ def _final(a: Algebra, law: str, case: Case) -> Claim:
     refusal = Refusal(
         never=case.decision.never,
         later=a.all_of(a.negate(case.decision.ok), a.negate(case.decision.never)),
-        alone=case.u.free == case.demand.attainable,
+        alone=case.u.free == case.request.alone,
         ok_when_alone=case.alone.ok,
-        fits_when_alone=a.all_of(a.negate(case.end.ran_out), case.end.free >= case.demand.reserve),
+        fits_when_alone=a.all_of(a.negate(case.end.ran_out), case.end.free >= case.request.reserve),
     )
     return claim_law(a, law, refusal, [case.ended])
 
@@ -103,12 +103,11 @@ def _performed(guard: str, law: str, decide: Decide) -> Build:
     def build(a: Algebra, **numbers: Any) -> Claim:
         u = Numbers(**numbers)
         request = asking(a, u)
-        attainable = request.demand.attainable
-        start = replace(request.start, free=attainable) if law in ABOUT_ALONE else request.start
+        start = replace(request.start, free=request.alone) if law in ABOUT_ALONE else request.start
         seqs = [] if request.first is None else [request.first]
         end, ended = run(a, start, seqs, u.lookahead, u.block_size, MOST)
-        alone = decide(a, Numbers(**{**numbers, "free": attainable}))
-        claim = _claim_of(a, law, Case(u, decide(a, u), alone, request.demand, end, ended))
+        alone = decide(a, Numbers(**{**numbers, "free": request.alone}))
+        claim = _claim_of(a, law, Case(u, decide(a, u), alone, request, end, ended))
         return Claim([*premises(a, u), *_one_real_sequence(a, u), *claim.given], claim.goal)
 
     return build

@@ -15,24 +15,24 @@ PROVED = {obligation.law for obligation in OBLIGATIONS if obligation.kind in PRO
 REFUTED = {obligation.law for obligation in OBLIGATIONS if obligation.kind is Kind.REFUTATION}
 
 
-@pytest.mark.parametrize("law", CATALOGUE.values(), ids=list(CATALOGUE))
+@pytest.mark.parametrize("law", list(CATALOGUE.values()), ids=list(CATALOGUE))
 def test_its_breaking_case_breaks_it(law):
     assert isinstance(law.breaking, law.case)
     assert law.judge(law.breaking) is False
 
 
-@pytest.mark.parametrize("law", CATALOGUE.values(), ids=list(CATALOGUE))
+@pytest.mark.parametrize("law", list(CATALOGUE.values()), ids=list(CATALOGUE))
 def test_its_id_is_area_and_name(law):
     assert re.fullmatch(r"[a-z]+\.[a-z]+(-[a-z]+)*", law.id)
     assert law.area == law.id.split(".")[0]
 
 
-@pytest.mark.parametrize("law", CATALOGUE)
+@pytest.mark.parametrize("law", list(CATALOGUE))
 def test_it_is_proved_or_has_a_reason_why_not(law):
     assert (law in PROVED) != (law in UNPROVED)
 
 
-@pytest.mark.parametrize("law", UNPROVED)
+@pytest.mark.parametrize("law", list(UNPROVED))
 def test_only_laws_have_reasons(law):
     assert law in CATALOGUE
     assert len(UNPROVED[law]) > 30

@@ -30,7 +30,7 @@ def test_no_condition_is_true_for_all_and_false_for_any():
 
 
 @pytest.mark.parametrize("name", ["all_of", "any_of", "implies"])
-@pytest.mark.parametrize(("p", "q"), itertools.product([True, False], repeat=2))
+@pytest.mark.parametrize(("p", "q"), list(itertools.product([True, False], repeat=2)))
 def test_connectives_agree(name, p, q):
     for one, two in itertools.product(SIDES, repeat=2):
         a = Terms()
@@ -45,7 +45,7 @@ def test_choices_agree(condition):
         assert valid(a, a.negate(one(condition)) == INTS.negate(condition))
 
 
-@pytest.mark.parametrize(("x", "y"), itertools.product(range(-3, 8), range(1, 4)))
+@pytest.mark.parametrize(("x", "y"), list(itertools.product(range(-3, 8), range(1, 4))))
 def test_divisions_agree(x, y):
     for one, two in itertools.product(SIDES, repeat=2):
         a = Terms()

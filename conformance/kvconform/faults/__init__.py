@@ -1,0 +1,13 @@
+"""The fault catalogue: block managers that are wrong on purpose, by which the kit itself is tested.
+
+Each is kvref with one decision changed. The kit does not know them: it finds them like anybody's faults.
+"""
+
+from __future__ import annotations
+
+from kvconform.faults import blocks, guards
+from kvconform.faults.base import Fault
+
+CATALOGUE: dict[str, Fault] = {fault.name: fault for fault in (*guards.FAULTS, *blocks.FAULTS)}
+
+__all__ = ["CATALOGUE", "Fault"]

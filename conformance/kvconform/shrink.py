@@ -1,0 +1,273 @@
+"""Makes a violation small: fewer operations, fewer sequences, lower numbers, the same cause.
+
+Knows how to replay what is left of a trace, leaving out what is no longer legal, and what "the same" means: the law, the
+operation at which it broke, and the error. It must not know laws or managers. Deterministic; it costs at most `BUDGET`
+operations a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from kvconform.finding import Finding, Raw
+from kvconform.run import Found, Run
+from kvspec.vocabulary import (
+    Allocate,
+    Append,
+    Config,
+    Fork,
+    Free,
+    Operation,
+    Preempt,
+    Step,
+    SwapIn,
+    SwapOut,
+)
+
+BUDGET = 8_000
+
+Start = Callable[[Config], Run]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A configuration and operations."""
+
+    config: Config
+    operations: tuple[Operation, ...]
+
+    def size(self) -> tuple[int, ...]:
+        """What smaller means: fewer operations first, then lower numbers."""
+        numbers = sum(_weight(op) for op in self.operations)
+        c = self.config
+        pools = c.num_gpu_blocks + c.num_cpu_blocks
+        return len(self.operations), numbers + pools + c.block_size + c.watermark_blocks, _letters(self.operations)
+
+
+def _weight(op: Operation) -> int:
+    if isinstance(op, Allocate):
+        return 2 * len(op.seqs) + len(op.tokens or ()) + op.lookahead + 3 * op.force
+    if isinstance(op, Step):
+        return sum(1 + len(tokens) for tokens in op.tokens.values())
+    if isinstance(op, Fork):
+        return 2 + len(op.tokens or ())
+    return getattr(op, "lookahead", 0) + 3 * getattr(op, "force", False)
+
+
+def _letters(operations: tuple[Operation, ...]) -> int:
+    """Tokens other than 1: plain ones read better."""
+    texts = [op.tokens or () for op in operations if isinstance(op, (Allocate, Fork))]
+    texts += [tokens for op in operations if isinstance(op, Step) for tokens in op.tokens.values()]
+    return sum(token != 1 for text in texts for token in text)
+
+
+class Shrinker:
+    """Shrinks one violation after another over one way of starting runs."""
+
+    def __init__(self, start: Start) -> None:
+        self._start = start
+        self._spent = 0
+
+    def shrink(self, raw: Raw) -> Finding | None:
+        """The smallest trace found that still shows the violation; None where it does not show again."""
+        self._spent = 0
+        best = self._attempt(Trace(raw.config, tuple(raw.operations)), raw)
+        if best is None:
+            return None
+        improved = True
+        while improved and self._spent < BUDGET:
+            improved = False
+            for candidate in _smaller(best[0]):
+                if self._spent >= BUDGET:
+                    break
+                if candidate.size() >= best[0].size():
+                    continue
+                found = self._attempt(candidate, raw)
+                if found is not None and found[0].size() < best[0].size():
+                    best, improved = found, True
+                    break
+        return self._finding(best, raw)
+
+    def show(self, finding: Finding | Raw, trace: Trace) -> Finding | None:
+        """The finding that replaying the trace shows for the violation's key, if any."""
+        raw = Raw(finding.violation, finding.config, [], frozenset(), finding.found_by, finding.probe)
+        found = self._attempt(trace, raw)
+        return None if found is None else self._finding(found, raw)
+
+    def _finding(self, best: tuple[Trace, Found], raw: Raw) -> Finding:
+        trace, found = _renumbered(best[0]), best[1]
+        operations = list(trace.operations)
+        return Finding(found.violation, trace.config, operations, found.features, raw.found_by, raw.probe)
+
+    def _attempt(self, trace: Trace, raw: Raw) -> tuple[Trace, Found] | None:
+        """Replay what is legal of the trace; the part up to the violation, if it shows."""
+        try:
+            run = self._start(trace.config)
+        except Exception:
+            return None  # a configuration that the manager does not start with
+        for op in trace.operations:
+            if run.over:
+                break
+            if run.why_not(op) is None:
+                run.apply(op)
+        if raw.probe == "finish" and not run.over:
+            run.finish()
+        self._spent += run.tally.operations + 1
+        for found in run.found:
+            violation = found.violation
+            if (violation.law.id, violation.op, violation.error) == raw.key and found.late == (raw.probe == "finish"):
+                return Trace(trace.config, tuple(run.operations[: found.at])), found
+        return None
+
+
+# -- what might be smaller -----------------------------------------------------------------------------------------------
+
+
+def _smaller(trace: Trace) -> Iterator[Trace]:
+    """Candidates, the boldest first."""
+    yield from _fewer_operations(trace)
+    yield from _fewer_groups(trace)
+    yield from _smaller_blocks(trace)
+    yield from _smaller_config(trace)
+    yield from _simpler_operations(trace)
+    yield from _paired(trace)
+
+
+def _fewer_operations(trace: Trace) -> Iterator[Trace]:
+    ops = trace.operations
+    length = len(ops) // 2
+    while length:
+        for start in range(len(ops) - length, -1, -1):
+            yield replace(trace, operations=ops[:start] + ops[start + length :])
+        length //= 2
+
+
+def _group_of(op: Operation) -> int | None:
+    return op.group if isinstance(op, (Allocate, Append, SwapOut, SwapIn, Preempt)) else None
+
+
+def _fewer_groups(trace: Trace) -> Iterator[Trace]:
+    """Without one group, with a pool that is smaller by about what it held."""
+    size = trace.config.block_size
+    for group in dict.fromkeys(g for op in trace.operations if (g := _group_of(op)) is not None):
+        rest = tuple(op for op in trace.operations if _group_of(op) != group)
+        tokens = max(
+            (len(op.tokens or ()) for op in trace.operations if _group_of(op) == group and isinstance(op, Allocate)),
+            default=0,
+        )
+        held = -(-tokens // size)
+        for less in {0, held, held + 1}:
+            if trace.config.num_gpu_blocks >= less:
+                config = replace(trace.config, num_gpu_blocks=trace.config.num_gpu_blocks - less)
+                yield Trace(config, rest)
+
+
+def _smaller_blocks(trace: Trace) -> Iterator[Trace]:
+    """A smaller block size, with all token and lookahead counts scaled to fill as many blocks."""
+    size = trace.config.block_size
+    for smaller in range(1, size):
+        config = replace(trace.config, block_size=smaller)
+        yield Trace(config, trace.operations)
+        yield Trace(config, tuple(_scaled(op, size, smaller) for op in trace.operations))
+
+
+def _scaled(op: Operation, size: int, smaller: int) -> Operation:
+    if isinstance(op, Allocate) and op.tokens:
+        count = max(1, -(-len(op.tokens) * smaller // size))
+        return replace(op, tokens=op.tokens[:count], lookahead=-(-op.lookahead * smaller // size))
+    if isinstance(op, (Append, SwapIn)):
+        return replace(op, lookahead=-(-op.lookahead * smaller // size))
+    return op
+
+
+def _smaller_config(trace: Trace) -> Iterator[Trace]:
+    for name in ("num_gpu_blocks", "num_cpu_blocks", "watermark_blocks"):
+        value = getattr(trace.config, name)
+        for smaller in dict.fromkeys((0, value // 2, value - 1)):
+            if 0 <= smaller < value:
+                yield replace(trace, config=replace(trace.config, **{name: smaller}))
+
+
+def _simpler_operations(trace: Trace) -> Iterator[Trace]:
+    for at, op in enumerate(trace.operations):
+        for simpler in _simpler(op):
+            yield replace(trace, operations=(*trace.operations[:at], simpler, *trace.operations[at + 1 :]))
+
+
+def _simpler(op: Operation) -> Iterator[Operation]:
+    if isinstance(op, (Allocate, Append, SwapIn, SwapOut)) and op.force:
+        yield replace(op, force=False)
+    if isinstance(op, (Allocate, Append, SwapIn)):
+        for less in dict.fromkeys((0, op.lookahead // 2, op.lookahead - 1)):
+            if 0 <= less < op.lookahead:
+                yield replace(op, lookahead=less)
+    if isinstance(op, Allocate):
+        for last in range(len(op.seqs) - 1, 0, -1):
+            yield replace(op, seqs=op.seqs[:last])
+        if op.tokens:
+            for text in _shorter(op.tokens, least=1):
+                yield replace(op, tokens=text)
+    if isinstance(op, Fork) and op.tokens is not None:
+        yield replace(op, tokens=None)
+        for text in _shorter(op.tokens, least=0):
+            yield replace(op, tokens=text)
+    if isinstance(op, Step):
+        for seq, tokens in op.tokens.items():
+            yield replace(op, tokens={s: t for s, t in op.tokens.items() if s != seq})
+            for text in _shorter(tokens, least=1):
+                yield replace(op, tokens={**op.tokens, seq: text})
+
+
+def _shorter(tokens: tuple[int, ...], least: int) -> Iterator[tuple[int, ...]]:
+    for count in dict.fromkeys((least, len(tokens) // 2, len(tokens) - 1)):
+        if least <= count < len(tokens):
+            yield tokens[:count]
+    plain = (1,) * len(tokens)
+    if tokens != plain:
+        yield plain
+
+
+def _paired(trace: Trace) -> Iterator[Trace]:
+    """A pool smaller by one together with one number lowered: what slides along an edge."""
+    for name in ("num_gpu_blocks", "num_cpu_blocks", "watermark_blocks"):
+        value = getattr(trace.config, name)
+        if value:
+            less = replace(trace, config=replace(trace.config, **{name: value - 1}))
+            yield from _simpler_operations(less)
+            yield from _fewer_operations(less)
+            for other in ("num_gpu_blocks", "num_cpu_blocks"):
+                also = getattr(less.config, other)
+                if other != name and also:
+                    yield replace(less, config=replace(less.config, **{other: also - 1}))
+
+
+# -- numbers that read well -------------------------------------------------------------------------------------------------
+
+
+def _renumbered(trace: Trace) -> Trace:
+    """The same trace with groups and sequences numbered 1, 2, 3 in the order they appear, and a lean configuration."""
+    groups: dict[int, int] = {}
+    seqs: dict[int, int] = {}
+
+    def group(number: int) -> int:
+        return groups.setdefault(number, len(groups) + 1)
+
+    def seq(number: int) -> int:
+        return seqs.setdefault(number, len(seqs) + 1)
+
+    renamed: list[Operation] = []
+    for op in trace.operations:
+        if isinstance(op, Allocate):
+            renamed.append(replace(op, group=group(op.group), seqs=tuple(seq(s) for s in op.seqs)))
+        elif isinstance(op, (Append, SwapOut, SwapIn, Preempt)):
+            renamed.append(replace(op, group=group(op.group)))
+        elif isinstance(op, Fork):
+            renamed.append(replace(op, parent=seq(op.parent), child=seq(op.child)))
+        elif isinstance(op, Free):
+            renamed.append(replace(op, seq=seq(op.seq)))
+        elif isinstance(op, Step):
+            renamed.append(replace(op, tokens={seq(s): t for s, t in op.tokens.items()}))
+        else:
+            renamed.append(op)
+    return Trace(trace.config, tuple(renamed))

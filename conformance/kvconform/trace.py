@@ -1,0 +1,161 @@
+"""The trace format, schema kvconform/trace@1: JSON Lines, a header and one operation a line with what was observed.
+
+Knows how operations, configurations and observations are written and read. It must not know how they came about. Reading
+is strict: an unknown operation or field, a missing or mistyped one, is one clear error with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kvconform.run import Entry
+from kvspec.vocabulary import OPERATIONS, Config, Operation, arguments
+
+SCHEMA = "kvconform/trace@1"
+
+OBSERVED = frozenset(
+    ("verdict", "result", "cached_tokens", "tables", "pools", "copies", "transfers", "refcounts", "free_blocks",
+     "cached", "error")
+)  # fmt: skip
+"""Keys of an operation's line that say what was seen, not what was done."""
+
+
+class TraceError(ValueError):
+    """A trace file that cannot be read; the message says where and why."""
+
+
+@dataclass
+class TraceFile:
+    """What a trace file holds. law: the law that it shows broken, if it is a finding. header: everything in its first
+    line.
+    """
+
+    config: Config
+    operations: list[Operation]
+    law: str | None = None
+    header: dict[str, Any] = field(default_factory=dict)
+
+
+def operation_to_json(op: Operation) -> dict[str, Any]:
+    """The operation as JSON values: its name and the arguments that differ from their defaults."""
+    return {"op": op.op, **{name: _plain(value) for name, value in arguments(op).items()}}
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, dict):
+        return {str(key): list(tokens) for key, tokens in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def operation_from_json(data: Any) -> Operation:
+    """The operation that these JSON values say. Raises TraceError."""
+    if not isinstance(data, dict) or "op" not in data:
+        raise TraceError("an operation is an object with an 'op'")
+    kind = OPERATIONS.get(data["op"])
+    if kind is None:
+        raise TraceError(f"unknown operation {data['op']!r}; known: {', '.join(OPERATIONS)}")
+    known = {f.name for f in fields(kind)}
+    given = {key: value for key, value in data.items() if key != "op" and key not in OBSERVED - known}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise TraceError(f"{kind.op} has no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+    try:
+        return msgspec.convert(given, kind, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise TraceError(f"{kind.op}: {error}") from None
+
+
+def config_from_json(data: Any) -> Config:
+    """The configuration that these JSON values say; keys of later versions are accepted only at their defaults.
+
+    Raises TraceError.
+    """
+    if not isinstance(data, dict):
+        raise TraceError("config is an object")
+    known = {f.name for f in fields(Config)}
+    later = {"sliding_window": None, "prefix_caching": False, "kv_groups": 1}
+    for key, value in data.items():
+        if key not in known and (key not in later or value != later[key]):
+            raise TraceError(f"config.{key} = {value!r} is not supported by this version")
+    try:
+        return msgspec.convert({key: value for key, value in data.items() if key in known}, Config)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise TraceError(f"config: {error}") from None
+
+
+def config_to_json(config: Config) -> dict[str, Any]:
+    """The configuration as JSON values."""
+    return {f.name: getattr(config, f.name) for f in fields(config)}
+
+
+def entry_to_json(entry: Entry) -> dict[str, Any]:
+    """One operation with what was observed."""
+    line = operation_to_json(entry.op)
+    outcome = entry.outcome
+    line["verdict"] = outcome.verdict.value if outcome.verdict else None
+    line["result"] = outcome.result.value
+    if outcome.error is not None:
+        line["error"] = f"{type(outcome.error).__name__}: {outcome.error}"
+    line["tables"] = {
+        str(seq): {"device": device.value, "rows": [{"first": 0, "blocks": list(blocks)}]}
+        for seq, (device, blocks) in entry.rows.items()
+    }
+    line["pools"] = {
+        device.value: {"free": free, "reclaimable": 0, "reserved": 0, "pending": 0}
+        for device, free in entry.counts.items()
+    }
+    copies = [[t.source, t.target] for t in outcome.transfers if t.copy]
+    moves = [
+        [t.source_device.value, t.source, t.target_device.value, t.target] for t in outcome.transfers if not t.copy
+    ]
+    if copies:
+        line["copies"] = copies
+    if moves:
+        line["transfers"] = moves
+    return line
+
+
+def write(path: Path, header: dict[str, Any], config: Config, lines: Iterable[dict[str, Any]]) -> None:
+    """Write a trace file, all or nothing."""
+    first = {"schema": SCHEMA, **header, "config": config_to_json(config)}
+    encoded = b"".join(msgspec.json.encode(line) + b"\n" for line in (first, *lines))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    partial.write_bytes(encoded)
+    partial.replace(path)
+
+
+def read(path: Path) -> TraceFile:
+    """Read a trace file. Raises TraceError with the line that is wrong, and what to do."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror or error}") from None
+    lines = [(number, line) for number, line in enumerate(text.split(b"\n"), 1) if line.strip()]
+    if not lines:
+        raise TraceError(f"{path}: empty; a trace begins with a line that has schema and config")
+    header = _json(path, *lines[0])
+    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
+        raise TraceError(f"{path}, line 1: not a {SCHEMA} header")
+    operations = []
+    try:
+        config = config_from_json(header.get("config"))
+        number = 1
+        for number, line in lines[1:]:
+            operations.append(operation_from_json(_json(path, number, line)))
+    except TraceError as error:
+        place = f"line {number}" if operations or "config" not in str(error) else "line 1"
+        raise TraceError(str(error) if str(error).startswith(str(path)) else f"{path}, {place}: {error}") from None
+    return TraceFile(config, operations, header.get("law"), header)
+
+
+def _json(path: Path, number: int, line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise TraceError(f"{path}, line {number}: not JSON ({error})") from None
