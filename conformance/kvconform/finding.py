@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kvconform.judge import Violation
 from kvconform.run import Run
+from kvconform.workload import Workload
 from kvspec.vocabulary import Config, Operation
 
 Key = tuple[str, str, str]

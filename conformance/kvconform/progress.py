@@ -7,15 +7,14 @@ admits. Knows the engine's order of operations; it must not know the manager. Ev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kvconform.adapter import Adapter
 from kvconform.finding import Finding, Raw, raws_of
 from kvconform.judge import Violation
 from kvconform.propose import Chooser, configuration
 from kvconform.run import Run
-from kvspec.algebra import INTS
-from kvspec.arithmetic import blocks_for
+from kvconform.workload import Request, Workload, fits_alone
 from kvspec.laws.robust import Progress
 from kvspec.vocabulary import (
     Allocate,
@@ -34,29 +33,6 @@ from kvspec.vocabulary import (
 
 LAW = "robust.progress"
 SHOWN = 40  # operations of a stuck workload that a report shows
-
-
-@dataclass(frozen=True)
-class Request:
-    """One request: prompt tokens (>= 1) and tokens to generate (>= 1)."""
-
-    prompt: int
-    output: int
-
-
-@dataclass(frozen=True)
-class Workload:
-    """Requests in the order they come, all at once; lookahead: slots asked for at each append."""
-
-    config: Config
-    requests: tuple[Request, ...]
-    lookahead: int = 0
-
-
-def fits_alone(config: Config, request: Request, lookahead: int) -> bool:
-    """Whether the request, grown to its end, fits a pool of its own beside the watermark."""
-    slots = request.prompt + request.output + lookahead
-    return blocks_for(INTS, slots, config.block_size) + config.watermark_blocks <= config.num_gpu_blocks
 
 
 def workload(adapter: Adapter, capabilities: frozenset[Capability], pick: Chooser) -> Workload | None:

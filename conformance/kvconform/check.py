@@ -1,0 +1,361 @@
+"""The check: all tiers over one target, shrinking, and the verdict.
+
+Knows which tiers there are, what each may spend, and when a law counts as exercised. Budgets are counted in operations, so
+that the same seed gives the same report. It must not know any manager or fault.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any
+
+from kvspec.edges import vectors as edges
+from kvspec.laws import CATALOGUE, CATALOGUE_VERSION, Law
+from kvspec.vocabulary import Capability, Config, Guard, Level, Verdict
+
+from kvconform import machine, probes, progress, vectors
+from kvconform.adapter import Adapter, AdapterMistake, capabilities_of
+from kvconform.errors import TargetError, UsageError
+from kvconform.finding import Finding, Key, Raw
+from kvconform.judge import Tally
+from kvconform.run import Run
+from kvconform.shrink import Shrinker, Trace
+from kvconform.targets import Target
+from kvconform.walk import Dice, Walk
+
+OK_WORDS = (Verdict.OK,)
+REFUSALS = (Verdict.LATER, Verdict.NEVER, Verdict.NO)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a check may spend. walk: operations of the fast walk. examples, steps: of the hypothesis machine. workloads:
+    for the scheduler. repeats: runs done twice. seconds: None, or the time after which no new run is begun."""
+
+    name: str
+    walk: int
+    examples: int
+    steps: int
+    workloads: int
+    repeats: int
+    shrink: int
+    seconds: float | None = None
+
+
+PROFILES = {
+    "quick": Profile("quick", 20_000, 40, 25, 12, 4, 40_000),
+    "ci": Profile("ci", 200_000, 300, 40, 60, 20, 200_000),
+    "nightly": Profile("nightly", 100_000_000, 2_000, 60, 400, 100, 1_000_000, seconds=1_800),
+}
+
+GUARD_CAPABILITIES = {
+    Guard.ALLOCATE: Capability.GUARD_ALLOCATE,
+    Guard.APPEND: Capability.GUARD_APPEND,
+    Guard.SWAP_OUT: Capability.GUARD_SWAP_OUT,
+    Guard.SWAP_IN: Capability.GUARD_SWAP_IN,
+}
+
+KEPT = 3  # raw violations kept of each key: they may have different causes
+
+
+@dataclass
+class Result:
+    """What a check came to, before it is written as a report."""
+
+    target: Target
+    profile: Profile
+    seed: int
+    capabilities: frozenset[Capability]
+    without: frozenset[Capability]
+    laws: list[Law]
+    strict: bool
+    tally: Tally = field(default_factory=Tally)
+    findings: list[Finding] = field(default_factory=list)
+    edges_total: int = 0
+    edges_run: int = 0
+    edges_unreachable: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+
+Report = Callable[[str, int, int], None]
+"""Progress: (tier, done, of)."""
+
+
+def choose_laws(ids: Iterable[str]) -> list[Law]:
+    """The laws of these ids, or all. Raises UsageError for an unknown one."""
+    wanted = list(ids)
+    unknown = [law for law in wanted if law not in CATALOGUE]
+    if unknown:
+        raise UsageError(f"unknown law {unknown[0]!r}; see: kvconform laws")
+    return [CATALOGUE[law] for law in dict.fromkeys(wanted)] or list(CATALOGUE.values())
+
+
+def choose_capabilities(names: Iterable[str]) -> frozenset[Capability]:
+    """The capabilities of these names. Raises UsageError for an unknown one."""
+    known = {capability.value: capability for capability in Capability}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"unknown capability {name!r}; known: {', '.join(sorted(known))}")
+    return frozenset(known[name] for name in names)
+
+
+def choose_profile(name: str) -> Profile:
+    """The profile of this name. Raises UsageError for an unknown one."""
+    if name not in PROFILES:
+        raise UsageError(f"unknown profile {name!r}; known: {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+class Check:
+    """One check of one target."""
+
+    def __init__(
+        self,
+        target: Target,
+        profile: Profile,
+        *,
+        seed: int = 0,
+        laws: list[Law] | None = None,
+        without: frozenset[Capability] = frozenset(),
+        strict: bool = False,
+        report: Report = lambda tier, done, of: None,
+    ) -> None:
+        self.target = target
+        self.adapter: Adapter = target.adapter
+        self.profile = profile
+        self.laws = laws or list(CATALOGUE.values())
+        self.without = without
+        self.report = report
+        capabilities = capabilities_of(self.adapter) - without
+        self.result = Result(target, profile, seed, capabilities, without, self.laws, strict)
+        self._raws: dict[Key, list[Raw]] = {}
+        self._deadline = None if profile.seconds is None else time.monotonic() + profile.seconds
+
+    def start(self, config: Config, *, record: bool = False) -> Run:
+        """Start a run of this check."""
+        return Run(self.adapter, config, without=self.without, laws=self.laws, record=record)
+
+    def run(self) -> Result:
+        """Run every tier, shrink what was found. Raises TargetError where the adapter cannot be driven."""
+        began = time.perf_counter()
+        try:
+            for tier in (self._vectors, self._walk, self._progress, self._probes, self._hypothesis):
+                tier()
+            self._shrink()
+        except KeyboardInterrupt:
+            self.result.interrupted = True
+            self.result.notes.append("interrupted: what was not reached is not judged")
+            self._keep_unshrunk()
+        except AdapterMistake as error:
+            raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
+        self.result.findings.sort(key=_order)
+        self.result.seconds = time.perf_counter() - began
+        return self.result
+
+    def _collect(self, run: Run, raws: Iterable[Raw]) -> None:
+        self.result.tally.add(run.tally)
+        for raw in raws:
+            self._keep(raw)
+
+    def _keep(self, raw: Raw) -> None:
+        """Keep the shortest raw violation of each shape, a few shapes of each key."""
+        kept = self._raws.setdefault(raw.key, [])
+        for at, other in enumerate(kept):
+            if other.features == raw.features:
+                if len(raw.operations) < len(other.operations):
+                    kept[at] = raw
+                return
+        kept.append(raw)
+        kept.sort(key=lambda r: (len(r.operations), len(r.features)))
+        del kept[KEPT:]
+
+    def _late(self) -> bool:
+        return self._deadline is not None and time.monotonic() > self._deadline
+
+    # -- the tiers -------------------------------------------------------------------------------------------------------
+
+    def _vectors(self) -> None:
+        shipped = edges.load()
+        self.result.edges_total = len(shipped.vectors)
+        self.result.edges_unreachable = len(shipped.unreachable)
+        for done, vector in enumerate(shipped.vectors):
+            self.report("vectors", done, len(shipped.vectors))
+            outcome = vectors.run(self.start, vector, self.adapter, self.result.capabilities)
+            if outcome is not None:
+                self.result.edges_run += 1
+                self._collect(outcome, vectors.raws(outcome))
+
+    def _walk(self) -> None:
+        walk = Walk(self.adapter, self.start, self.result.capabilities, self.result.seed)
+        spent, number = 0, 0
+        while spent < self.profile.walk and not self._late():
+            self.report("walk", spent, self.profile.walk)
+            run, raws = walk.one(number)
+            spent += max(1, run.tally.operations)
+            self._collect(run, raws)
+            if number < self.profile.repeats:
+                for raw in probes.repeated(self.start, run.config, run.operations):
+                    self._keep(raw)
+                self.result.tally.checks[probes.DETERMINISTIC] += 1
+            number += 1
+
+    def _progress(self) -> None:
+        done = tried = 0
+        while done < self.profile.workloads and tried < 20 * self.profile.workloads and not self._late():
+            self.report("workloads", done, self.profile.workloads)
+            pick = Dice(f"{self.result.seed}/workload/{tried}")
+            tried += 1
+            work = progress.workload(self.adapter, self.result.capabilities, pick)
+            if work is not None:
+                done += 1
+                run, raws = progress.attempt(self.start, work)
+                self._collect(run, raws)
+
+    def _probes(self) -> None:
+        config = probes.configuration(self.adapter.domain, self.result.capabilities)
+        for probe in probes.PROBES:
+            run, raw = probes.bad_input(self.start, probe, config)
+            self._collect(run, [raw] if raw else [])
+
+    def _hypothesis(self) -> None:
+        done = 0
+
+        def collect(run: Run, raws: list[Raw]) -> None:
+            nonlocal done
+            done += 1
+            self.report("hypothesis", min(done, self.profile.examples), self.profile.examples)
+            self._collect(run, raws)
+
+        machine.explore(
+            self.adapter,
+            self.start,
+            collect,
+            examples=self.profile.examples,
+            steps=self.profile.steps,
+            seed=self.result.seed,
+        )
+
+    # -- from violations to findings -----------------------------------------------------------------------------------
+
+    def _shrink(self) -> None:
+        """Shrink the shortest violations first; a trace that shows another one as well serves for both."""
+        shrinker, budget = Shrinker(self.start), self.profile.shrink
+        queue = sorted((raw for kept in self._raws.values() for raw in kept), key=_raw_order)
+        found: dict[str, Finding] = {}
+        for done, raw in enumerate(queue):
+            self.report("shrinking", done, len(queue))
+            finding = self._small(shrinker, raw, found, budget - shrinker.total)
+            if finding is not None:
+                known = found.get(finding.fingerprint)
+                if known is None or _order(finding) < _order(known):
+                    found[finding.fingerprint] = finding
+        self.result.findings = list(found.values())
+
+    def _small(self, shrinker: Shrinker, raw: Raw, found: dict[str, Finding], budget: int) -> Finding | None:
+        if raw.workload is not None:
+            return progress.shrink(self.start, raw)
+        if raw.probe not in ("", "finish"):
+            return _as_it_is(raw)
+        for finding in found.values():
+            if finding.features == raw.features and finding.probe == raw.probe and finding.violation.op == raw.violation.op:
+                shown = shrinker.show(raw, Trace(finding.config, tuple(finding.operations)))
+                if shown is not None:
+                    return shown
+        if budget <= 0:
+            return _as_it_is(raw)
+        return shrinker.shrink(raw) or self._lost(raw)
+
+    def _lost(self, raw: Raw) -> Finding:
+        self.result.notes.append(f"{raw.violation.law.id} at {raw.violation.op} did not show again when run once more")
+        return _as_it_is(raw)
+
+    def _keep_unshrunk(self) -> None:
+        self.result.findings = [_as_it_is(kept[0]) for kept in self._raws.values()]
+
+
+def _as_it_is(raw: Raw) -> Finding:
+    return Finding(
+        raw.violation, raw.config, raw.operations, raw.features, raw.found_by, raw.probe, workload=raw.workload
+    )
+
+
+def _raw_order(raw: Raw) -> tuple[Any, ...]:
+    return len(raw.operations), len(raw.features), _level(raw.violation.law), raw.key
+
+
+def _order(finding: Finding) -> tuple[Any, ...]:
+    size = Trace(finding.config, tuple(finding.operations)).size()
+    return _level(finding.violation.law), size, finding.violation.law.id, finding.violation.op
+
+
+def _level(law: Law) -> int:
+    return list(Level).index(law.level)
+
+
+# -- the verdict --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One law's verdict and the reason for it."""
+
+    law: Law
+    verdict: str
+    checks: int
+    reason: str
+
+
+def judged(result: Result) -> list[Judged]:
+    """Every selected law's verdict."""
+    violated = {finding.violation.law.id for finding in result.findings}
+    return [_judged(law, result, law.id in violated) for law in result.laws]
+
+
+def _judged(law: Law, result: Result, violated: bool) -> Judged:
+    checks = result.tally.checks[law.id]
+    if violated:
+        return Judged(law, "violated", checks, "")
+    if not law.applicable(result.capabilities):
+        return Judged(law, "not-applicable", checks, f"needs {_needs(law, result.capabilities)}")
+    if not checks:
+        return Judged(law, "not-exercised", 0, "no case met its premise")
+    for guard in law.guards:
+        if GUARD_CAPABILITIES[guard] in result.capabilities:
+            seen = {verdict for (g, verdict), hits in result.tally.guards.items() if g is guard and hits}
+            if seen.isdisjoint(OK_WORDS) or seen.isdisjoint(REFUSALS):
+                missing = "an OK" if seen.isdisjoint(OK_WORDS) else "a refusal"
+                return Judged(law, "not-exercised", checks, f"{missing} of can_{guard.value} was never seen")
+    return Judged(law, "holds", checks, "")
+
+
+def _needs(law: Law, capabilities: frozenset[Capability]) -> str:
+    missing = [c.value for c in law.needs if c not in capabilities]
+    if law.needs_any and capabilities.isdisjoint(law.needs_any):
+        missing.append(" or ".join(c.value for c in law.needs_any))
+    return ", ".join(missing)
+
+
+def overall(result: Result, laws: list[Judged]) -> str:
+    """conforms, violates or inconclusive. A violation counts if MUST, with --strict if SHOULD; so does a gap."""
+    binding = (Level.MUST, Level.SHOULD) if result.strict else (Level.MUST,)
+    bound = [judged for judged in laws if judged.law.level in binding]
+    if any(judged.verdict == "violated" for judged in bound):
+        return "violates"
+    if result.interrupted or not any(judged.verdict == "holds" for judged in bound):
+        return "inconclusive"
+    if any(judged.verdict == "not-exercised" for judged in bound):
+        return "inconclusive"
+    return "conforms"
+
+
+def environment() -> dict[str, str]:
+    """What a reader needs to run it again."""
+    names = ("z3-solver", "hypothesis", "msgspec")
+    found = {name: metadata.version(name) for name in names}
+    return {"python": platform.python_version(), "platform": platform.system().lower(), **found}

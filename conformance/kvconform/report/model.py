@@ -1,0 +1,103 @@
+"""The report, schema kvconform/report@1, as typed data. Knows the shape only; views are beside it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA = "kvconform/report@1"
+
+LawVerdict = Literal["holds", "violated", "known", "not-exercised", "not-applicable"]
+Verdict = Literal["conforms", "violates", "inconclusive", "error"]
+
+
+class RestrictionLine(msgspec.Struct):
+    """One thing that the manager's engine never does, and why."""
+
+    what: str
+    reason: str
+
+
+class TargetLine(msgspec.Struct):
+    """What was checked."""
+
+    name: str
+    version: str
+    capabilities: dict[str, bool]
+    restrictions: list[RestrictionLine]
+
+
+class LawLine(msgspec.Struct):
+    """One law: its verdict, how often it was checked, and why where it does not hold."""
+
+    id: str
+    level: str
+    verdict: LawVerdict
+    checks: int
+    reason: str = ""
+
+
+class ViolationLine(msgspec.Struct):
+    """One finding. step: the number (from 1) of the operation in the trace at which the law broke. probe: what beyond the
+    trace shows it, if anything."""
+
+    law: str
+    level: str
+    message: str
+    expected: str
+    observed: str
+    config: dict[str, Any]
+    step: int
+    trace: list[dict[str, Any]]
+    found_by: str
+    fingerprint: str
+    reproduce: str
+    features: list[str] = []
+    fault_class: list[str] = []
+    probe: str = ""
+
+
+class GuardLine(msgspec.Struct):
+    """How often a guard gave an outcome."""
+
+    guard: str
+    outcome: str
+    hits: int
+
+
+class EdgesLine(msgspec.Struct):
+    """The solver's edge cases: how many there are, how many could be run on this target, how many are proved
+    unreachable."""
+
+    total: int
+    run: int
+    unreachable: int
+
+
+class CoverageLine(msgspec.Struct):
+    """What was reached."""
+
+    guards: list[GuardLine]
+    edges: EdgesLine
+
+
+class Report(msgspec.Struct):
+    """One run of `kvconform check`."""
+
+    kvconform: str
+    catalogue: str
+    target: TargetLine
+    verdict: Verdict
+    profile: str
+    seed: int
+    duration_s: float
+    operations: int
+    laws: list[LawLine]
+    violations: list[ViolationLine]
+    coverage: CoverageLine
+    environment: dict[str, str]
+    schema: str = SCHEMA
+    strict: bool = False
+    without: list[str] = []
+    notes: list[str] = []

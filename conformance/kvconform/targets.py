@@ -1,0 +1,110 @@
+"""From what a user names to an adapter: `reference`, `fault:NAME`, `NAME@VERSION`, `package.module:factory`.
+
+Knows how targets are named and loaded. Loading runs the user's code, and whatever goes wrong there is one clear error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import kvref
+from kvconform import faults
+from kvconform.adapter import Adapter, AdapterMistake, capabilities_of
+from kvconform.errors import TargetError, UsageError
+from kvconform.reference import ReferenceAdapter
+
+ENGINE_PREFIXES = ("vllm-v0-v1", "vllm-v0-v2")
+
+
+@dataclass
+class Target:
+    """An adapter ready to be checked, and the name under which it can be asked for again."""
+
+    spec: str
+    name: str
+    version: str
+    adapter: Adapter
+
+
+def resolve(spec: str) -> Target:
+    """The target of this name.
+
+    Raises UsageError for a name that cannot be one (an unknown fault too), TargetError for one that cannot be loaded.
+    """
+    if spec == "reference":
+        return Target(spec, "reference", getattr(kvref, "__version__", "") or _version(), ReferenceAdapter())
+    if spec.startswith("fault:"):
+        return _fault(spec)
+    if spec.startswith("exec:"):
+        raise TargetError("exec: targets (managers in other languages) are not part of this version")
+    if ":" in spec:
+        return _factory(spec)
+    return _engine(spec)
+
+
+def _version() -> str:
+    from kvconform import __version__
+
+    return __version__
+
+
+def _fault(spec: str) -> Target:
+    name = spec.removeprefix("fault:")
+    fault = faults.CATALOGUE.get(name)
+    if fault is None:
+        raise UsageError(f"unknown fault {name!r}; known: {', '.join(faults.CATALOGUE)}")
+    return Target(spec, spec, _version(), fault.adapter()())
+
+
+def _engine(spec: str) -> Target:
+    from kvconform.engines import EngineError
+    from kvconform.engines.vllm_v0 import adapter_factory
+
+    name, _, version = spec.partition("@")
+    if name not in ENGINE_PREFIXES:
+        known = ", ".join(["reference", "fault:NAME", *(f"{n}@VERSION" for n in ENGINE_PREFIXES), "package.module:factory"])
+        raise TargetError(f"unknown target {spec!r}; a target is one of {known} (see: kvconform targets)")
+    try:
+        adapter = adapter_factory(name, version or None)()
+    except EngineError as error:
+        raise TargetError(str(error)) from None
+    return Target(spec, name, adapter.version or version, adapter)
+
+
+def _factory(spec: str) -> Target:
+    module_name, _, attribute = spec.partition(":")
+    if not module_name or not attribute:
+        raise TargetError(f"{spec!r} names no factory; write package.module:factory")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)  # as `python -m` would: people check the adapter beside them
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise TargetError(f"cannot import {module_name!r}: {error}; is it on PYTHONPATH or in this folder?") from None
+    except Exception as error:
+        raise TargetError(f"importing {module_name!r} raised {type(error).__name__}: {error}") from None
+    factory = getattr(module, attribute, None)
+    if factory is None:
+        raise TargetError(f"module {module_name!r} has no {attribute!r}")
+    adapter = _made(spec, factory)
+    name = adapter.name or spec
+    return Target(spec, name, adapter.version, adapter)
+
+
+def _made(spec: str, factory: Callable[[], object] | object) -> Adapter:
+    try:
+        adapter = factory if isinstance(factory, Adapter) else factory() if callable(factory) else factory
+    except Exception as error:
+        raise TargetError(f"{spec} raised {type(error).__name__}: {error}") from None
+    if not isinstance(adapter, Adapter):
+        raise TargetError(f"{spec} gives {type(adapter).__name__}, not a kvconform.Adapter")
+    try:
+        capabilities_of(adapter)
+    except AdapterMistake as error:
+        raise TargetError(str(error)) from None
+    return adapter

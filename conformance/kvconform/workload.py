@@ -1,0 +1,32 @@
+"""What the kit's scheduler is asked to do: requests by their lengths. Knows no manager and no scheduler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvspec.algebra import INTS
+from kvspec.arithmetic import blocks_for
+from kvspec.vocabulary import Config
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request: prompt tokens (>= 1) and tokens to generate (>= 1)."""
+
+    prompt: int
+    output: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Requests in the order they come, all at once; lookahead: slots asked for at each append."""
+
+    config: Config
+    requests: tuple[Request, ...]
+    lookahead: int = 0
+
+
+def fits_alone(config: Config, request: Request, lookahead: int) -> bool:
+    """Whether the request, grown to its end, fits a pool of its own beside the watermark."""
+    slots = request.prompt + request.output + lookahead
+    return bool(blocks_for(INTS, slots, config.block_size) + config.watermark_blocks <= config.num_gpu_blocks)
