@@ -76,6 +76,7 @@ class Seq:
     computed: int = 0
     status: Status = Status.WAITING
     scheduled: bool = False  # the next step computes it
+    scheduled_lookahead: int = 0  # lookahead slots that it was scheduled with
     prefixes: list[int] = field(default_factory=list, repr=False)  # the kit's: interned prefix per position
 
     @property
@@ -99,6 +100,7 @@ class Order(str, Enum):
     PREEMPT_SINGLE = "only-groups-of-one-running-sequence-are-preempted-by-recompute"
     SWAP_SEVERAL = "only-groups-of-several-running-sequences-are-swapped"
     ONE_TOKEN = "one-unseen-token-per-step"
+    WITHIN_LOOKAHEAD = "at-most-one-token-more-than-the-lookahead-per-step"
     TOKENS_EVERY_STEP = "every-scheduled-sequence-receives-tokens"
     LOOKAHEAD_FIXED = "lookahead-fixed-for-the-run"
     FORK_AFTER_TOKENS = "fork-only-of-a-sequence-with-unseen-tokens"
@@ -184,7 +186,7 @@ class Adapter:
     double_free: ClassVar[tuple[type[BaseException], ...]] = ()
     bad_input: ClassVar[tuple[type[BaseException], ...]] = ()
 
-    # -- required ---------------------------------------------------------------------------------------------------
+    # -- required --------------------------------------------------------------------------------------------
 
     def start(self, config: Config) -> None:
         """Forget everything and begin with a fresh manager of this configuration. Called many times: be quick."""
@@ -236,7 +238,7 @@ class Adapter:
         """May the group's swapped sequences be moved back, and each then be appended to with `group.lookahead`?"""
         raise NotImplementedError
 
-    # -- operations -----------------------------------------------------------------------------------------------------
+    # -- operations ------------------------------------------------------------------------------------------
 
     def fork(self, parent: Seq, child: Seq) -> bool | None:
         """The child, already in the parent's group, shares the parent's row (copy-on-write)."""
@@ -258,12 +260,12 @@ class Adapter:
         """Forget every sequence, without a new start."""
         raise NotImplementedError
 
-    # -- hooks -------------------------------------------------------------------------------------------------------------
+    # -- hooks -----------------------------------------------------------------------------------------------
 
     def sync(self, seq: Seq) -> None:
         """The sequence's tokens or status have changed (after a step, an admission, a swap, a preemption)."""
 
-    # -- what can be shown ---------------------------------------------------------------------------------------------------
+    # -- what can be shown -----------------------------------------------------------------------------------
 
     def block_numbers(self, device: Device, config: Config) -> range:
         """The numbers that blocks of this device have."""
@@ -285,7 +287,7 @@ class Adapter:
         """The row that an engine would have that never re-reads a table: built from announcements alone."""
         raise NotImplementedError
 
-    # -- errors ----------------------------------------------------------------------------------------------------------------
+    # -- errors ----------------------------------------------------------------------------------------------
 
     def classify(self, error: BaseException) -> ErrorKind:
         """What an exception from the manager means; by class, unless overridden."""

@@ -13,10 +13,6 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
-from kvspec.edges import vectors as edges
-from kvspec.laws import CATALOGUE, CATALOGUE_VERSION, Law
-from kvspec.vocabulary import Capability, Config, Guard, Level, Verdict
-
 from kvconform import machine, probes, progress, vectors
 from kvconform.adapter import Adapter, AdapterMistake, capabilities_of
 from kvconform.errors import TargetError, UsageError
@@ -26,6 +22,9 @@ from kvconform.run import Run
 from kvconform.shrink import Shrinker, Trace
 from kvconform.targets import Target
 from kvconform.walk import Dice, Walk
+from kvspec.edges import vectors as edges
+from kvspec.laws import CATALOGUE, Law
+from kvspec.vocabulary import Capability, Config, Guard, Level, Verdict
 
 OK_WORDS = (Verdict.OK,)
 REFUSALS = (Verdict.LATER, Verdict.NEVER, Verdict.NO)
@@ -34,7 +33,8 @@ REFUSALS = (Verdict.LATER, Verdict.NEVER, Verdict.NO)
 @dataclass(frozen=True)
 class Profile:
     """What a check may spend. walk: operations of the fast walk. examples, steps: of the hypothesis machine. workloads:
-    for the scheduler. repeats: runs done twice. seconds: None, or the time after which no new run is begun."""
+    for the scheduler. repeats: runs done twice. seconds: None, or the time after which no new run is begun.
+    """
 
     name: str
     walk: int
@@ -186,10 +186,10 @@ class Check:
         self.result.edges_unreachable = len(shipped.unreachable)
         for done, vector in enumerate(shipped.vectors):
             self.report("vectors", done, len(shipped.vectors))
-            outcome = vectors.run(self.start, vector, self.adapter, self.result.capabilities)
-            if outcome is not None:
-                self.result.edges_run += 1
-                self._collect(outcome, vectors.raws(outcome))
+            played = vectors.play(self.start, vector, self.adapter, self.result.capabilities)
+            if played.run is not None:
+                self.result.edges_run += not played.skipped
+                self._collect(played.run, vectors.raws(played))
 
     def _walk(self) -> None:
         walk = Walk(self.adapter, self.start, self.result.capabilities, self.result.seed)
@@ -202,7 +202,8 @@ class Check:
             if number < self.profile.repeats:
                 for raw in probes.repeated(self.start, run.config, run.operations):
                     self._keep(raw)
-                self.result.tally.checks[probes.DETERMINISTIC] += 1
+                if probes.DETERMINISTIC in run.judge.bench.laws:
+                    self.result.tally.checks[probes.DETERMINISTIC] += 1
             number += 1
 
     def _progress(self) -> None:
@@ -263,7 +264,11 @@ class Check:
         if raw.probe not in ("", "finish"):
             return _as_it_is(raw)
         for finding in found.values():
-            if finding.features == raw.features and finding.probe == raw.probe and finding.violation.op == raw.violation.op:
+            if (
+                finding.features == raw.features
+                and finding.probe == raw.probe
+                and finding.violation.op == raw.violation.op
+            ):
                 shown = shrinker.show(raw, Trace(finding.config, tuple(finding.operations)))
                 if shown is not None:
                     return shown

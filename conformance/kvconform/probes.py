@@ -14,7 +14,6 @@ from kvconform.finding import Raw
 from kvconform.judge import Violation
 from kvconform.run import Run
 from kvconform.trace import entry_to_json
-from kvspec.laws import CATALOGUE
 from kvspec.laws.robust import BadInput, Repetition
 from kvspec.vocabulary import Allocate, Capability, Config, Operation, Status, Step, SwapOut
 
@@ -82,15 +81,15 @@ def configuration(domain: Domain, capabilities: frozenset[Capability]) -> Config
     return Config(size, max(8, domain.least_gpu_blocks), cpu, 0, max_model_len=8 * size)
 
 
-def bad_input(start: Callable[[Config], Run], probe: Probe, config: Config) -> Raw | None:
-    """Try one kind of bad input; None where it does not apply here, or is told off as it should be."""
+def bad_input(start: Callable[[Config], Run], probe: Probe, config: Config) -> tuple[Run, Raw | None]:
+    """Try one kind of bad input; no Raw where it does not apply here, or is told off as it should be."""
     run = start(config)
     law = run.judge.bench.laws.get(BAD_INPUT)
     if law is None or not run.capabilities.issuperset(probe.needs):
-        return None
+        return run, None
     for op in probe.setup:
         if run.over or run.why_not(op) is not None or run.apply(op).refused:
-            return None
+            return run, None
     counts = run.driver.counts()
     rows = {seq.id: run.driver.row(seq) for seq in run.world.with_tables()}
     accepted, answer = True, ""
@@ -104,7 +103,7 @@ def bad_input(start: Callable[[Config], Run], probe: Probe, config: Config) -> R
     changed = _changed(run, counts, rows)
     run.tally.checks[BAD_INPUT] += 1
     if law.judge(BadInput(accepted, changed)):
-        return None
+        return run, None
     violation = Violation(
         law,
         probe.name,
@@ -112,7 +111,7 @@ def bad_input(start: Callable[[Config], Run], probe: Probe, config: Config) -> R
         "a clear error, and nothing changed",
         answer + (", and counts or rows changed" if changed else ""),
     )
-    return Raw(violation, config, list(probe.setup), frozenset(), "walk", PREFIX + probe.name)
+    return run, Raw(violation, config, list(probe.setup), frozenset(), "walk", PREFIX + probe.name)
 
 
 def _changed(run: Run, counts: object, rows: dict[int, list[int]]) -> bool:
@@ -129,11 +128,9 @@ def repeated(start: Callable[..., Run], config: Config, operations: Sequence[Ope
     """Run the same operations twice; a Raw where an observation differs."""
     first, second = (_observed(start, config, operations) for _ in range(2))
     differing = [at for at, (one, other) in enumerate(zip(first, second, strict=True)) if one != other]
-    run = start(config)
-    law = run.judge.bench.laws.get(DETERMINISTIC)
+    law = start(config).judge.bench.laws.get(DETERMINISTIC)
     if law is None:
         return
-    run.tally.checks[DETERMINISTIC] += 1
     if law.judge(Repetition(len(differing))):
         return
     at = differing[0]
@@ -155,6 +152,3 @@ def _observed(start: Callable[..., Run], config: Config, operations: Sequence[Op
         run.apply(op)
     lines: list[object] = [entry_to_json(entry) for entry in run.entries]
     return lines + [None] * (len(operations) - len(lines))
-
-
-LAWS = (CATALOGUE[BAD_INPUT], CATALOGUE[DETERMINISTIC])

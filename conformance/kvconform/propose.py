@@ -211,7 +211,8 @@ def _step(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
     most = 1 if Order.ONE_TOKEN in orders else style.bursts
     for seq in run.world.seqs.values():
         if seq.scheduled:
-            count = _burst(seq, run.config, most, Order.TOKENS_EVERY_STEP in orders, pick)
+            limit = min(most, seq.scheduled_lookahead + 1) if Order.WITHIN_LOOKAHEAD in orders else most
+            count = _burst(seq, run.config, limit, Order.TOKENS_EVERY_STEP in orders, pick)
             if count:
                 tokens[seq.id] = _tokens(count, pick)
     return Step(tokens)

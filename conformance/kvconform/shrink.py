@@ -68,6 +68,7 @@ class Shrinker:
     def __init__(self, start: Start) -> None:
         self._start = start
         self._spent = 0
+        self.total = 0  # operations spent on all findings so far
 
     def shrink(self, raw: Raw) -> Finding | None:
         """The smallest trace found that still shows the violation; None where it does not show again."""
@@ -114,6 +115,7 @@ class Shrinker:
         if raw.probe == "finish" and not run.over:
             run.finish()
         self._spent += run.tally.operations + 1
+        self.total += run.tally.operations + 1
         for found in run.found:
             violation = found.violation
             if (violation.law.id, violation.op, violation.error) == raw.key and found.late == (raw.probe == "finish"):

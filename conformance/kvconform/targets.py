@@ -11,13 +11,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import kvref
-from kvconform import faults
+from kvconform import __version__, faults
 from kvconform.adapter import Adapter, AdapterMistake, capabilities_of
 from kvconform.errors import TargetError, UsageError
 from kvconform.reference import ReferenceAdapter
-
-ENGINE_PREFIXES = ("vllm-v0-v1", "vllm-v0-v2")
 
 
 @dataclass
@@ -36,7 +33,7 @@ def resolve(spec: str) -> Target:
     Raises UsageError for a name that cannot be one (an unknown fault too), TargetError for one that cannot be loaded.
     """
     if spec == "reference":
-        return Target(spec, "reference", getattr(kvref, "__version__", "") or _version(), ReferenceAdapter())
+        return Target(spec, "reference", __version__, ReferenceAdapter())
     if spec.startswith("fault:"):
         return _fault(spec)
     if spec.startswith("exec:"):
@@ -46,30 +43,24 @@ def resolve(spec: str) -> Target:
     return _engine(spec)
 
 
-def _version() -> str:
-    from kvconform import __version__
-
-    return __version__
-
-
 def _fault(spec: str) -> Target:
     name = spec.removeprefix("fault:")
     fault = faults.CATALOGUE.get(name)
     if fault is None:
         raise UsageError(f"unknown fault {name!r}; known: {', '.join(faults.CATALOGUE)}")
-    return Target(spec, spec, _version(), fault.adapter()())
+    return Target(spec, spec, __version__, fault.adapter()())
 
 
 def _engine(spec: str) -> Target:
-    from kvconform.engines import EngineError
-    from kvconform.engines.vllm_v0 import adapter_factory
+    from kvconform.engines import EngineError, UnknownEngine, adapter_factory, available
 
     name, _, version = spec.partition("@")
-    if name not in ENGINE_PREFIXES:
-        known = ", ".join(["reference", "fault:NAME", *(f"{n}@VERSION" for n in ENGINE_PREFIXES), "package.module:factory"])
-        raise TargetError(f"unknown target {spec!r}; a target is one of {known} (see: kvconform targets)")
     try:
         adapter = adapter_factory(name, version or None)()
+    except UnknownEngine:
+        engines = [f"{target.name}@VERSION" for target in available()]
+        known = ", ".join(["reference", "fault:NAME", *engines, "package.module:factory"])
+        raise TargetError(f"unknown target {spec!r}; a target is one of {known} (see: kvconform targets)") from None
     except EngineError as error:
         raise TargetError(str(error)) from None
     return Target(spec, name, adapter.version or version, adapter)

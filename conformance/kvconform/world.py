@@ -115,6 +115,8 @@ class World:
                 return f"sequence {seq_id} is not scheduled"
             if Order.ONE_TOKEN in self.orders and len(tokens) > 1:
                 return "the engine gives one token a step"
+            if Order.WITHIN_LOOKAHEAD in self.orders and len(tokens) > seq.scheduled_lookahead + 1:
+                return "the engine gives at most one token more than the lookahead"
             if len(seq.tokens) + len(tokens) > self.config.max_model_len:
                 return f"sequence {seq_id} would be longer than max_model_len"
         if Order.TOKENS_EVERY_STEP in self.orders:
@@ -234,11 +236,12 @@ class World:
         """The sequences have a block table for all their tokens."""
         for seq in seqs:
             seq.status, seq.upto, seq.computed, seq.scheduled = Status.RUNNING, len(seq.tokens), 0, True
+            seq.scheduled_lookahead = 0
             seq.group.admitted_before = True
 
     def cover(self, seq: Seq) -> None:
         """The sequence's unseen tokens have slots."""
-        seq.upto, seq.scheduled = len(seq.tokens), True
+        seq.upto, seq.scheduled, seq.scheduled_lookahead = len(seq.tokens), True, seq.lookahead
 
     def give_up(self, seqs: Iterable[Seq]) -> None:
         """The sequences keep their tokens only."""

@@ -33,8 +33,8 @@ STATUS = {
 
 DOMAIN = Domain(
     least_gpu_blocks=1,
-    reason="vLLM refuses to start without GPU blocks; its command line offers block sizes 8, 16, 32 (and up to 256 "
-    "later), but the managers take any: shrunk",
+    reason="vLLM refuses to start without GPU blocks; its command line offers block sizes such as 8, 16 and 32 only, "
+    "but the managers take any: shrunk",
 )
 
 
@@ -314,6 +314,7 @@ def _restrictions(version: str, generation: Generation, api: ManagerApi, forks: 
         yield declare(Order.ONE_TOKEN, "first generation refuses the lookahead that several tokens a pass need")
     else:
         yield declare(Order.LOOKAHEAD_FIXED, "scheduler takes the number of lookahead slots from its configuration")
+        yield declare(Order.WITHIN_LOOKAHEAD, "workers return at most the speculated tokens and one more")
     if api.swap:
         yield declare(
             Order.SWAP_IN_AFTER_STEP, "scheduler swaps nothing in when it has preempted something in the same pass"

@@ -40,7 +40,8 @@ class LawLine(msgspec.Struct):
 
 class ViolationLine(msgspec.Struct):
     """One finding. step: the number (from 1) of the operation in the trace at which the law broke. probe: what beyond the
-    trace shows it, if anything."""
+    trace shows it, if anything.
+    """
 
     law: str
     level: str
@@ -68,7 +69,8 @@ class GuardLine(msgspec.Struct):
 
 class EdgesLine(msgspec.Struct):
     """The solver's edge cases: how many there are, how many could be run on this target, how many are proved
-    unreachable."""
+    unreachable.
+    """
 
     total: int
     run: int

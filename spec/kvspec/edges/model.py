@@ -355,11 +355,14 @@ def after(
     return _legal_filler(a, orders, filler), replace(state, filler=gone)
 
 
-def argument_count(kind: Kind) -> int:
-    """How many arguments an operation of this kind has."""
-    if kind is Kind.STEP:
-        return 2
-    return 0 if kind in (Kind.SWAP_OUT, Kind.SWAP_OUT_FILLER, Kind.FREE_FILLER) else 1
+WITHOUT_ARGUMENTS = (Kind.SWAP_OUT, Kind.SWAP_OUT_FILLER, Kind.FREE_FILLER)
+
+
+def no_unused(a: Algebra, kind: Kind, move: Move) -> Any:
+    """Whether the arguments that an operation of this kind does not have are 0."""
+    return a.all_of(
+        True if kind not in WITHOUT_ARGUMENTS else move.first == 0, True if kind is Kind.STEP else move.second == 0
+    )
 
 
 def transition(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State, move: Move) -> tuple[Any, State]:
@@ -368,7 +371,6 @@ def transition(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State,
     for kind in Kind:
         is_kind = move.kind == int(kind)
         possible, result = after(a, kind, orders, sizes, state, move)
-        unused = (move.first, move.second)[argument_count(kind) :]
-        allowed.append(a.implies(is_kind, a.all_of(possible, *(argument == 0 for argument in unused))))
+        allowed.append(a.implies(is_kind, a.all_of(possible, no_unused(a, kind, move))))
         following = choose(a, is_kind, result, following)
     return a.all_of(move.kind >= 0, move.kind <= int(max(Kind)), *allowed), following

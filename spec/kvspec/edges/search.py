@@ -2,10 +2,11 @@
 
 Knows z3, the model and the meaning of goals; must not know token ids or how vectors are stored.
 
-Least means, in this order: the fewest operations; the fewest GPU blocks, CPU blocks, slots in a block, watermark blocks;
-then operation by operation the kind (in the order of `Kind`) and the arguments; then the guarded operation's argument;
-then the run's lookahead. Each is fixed in turn to its minimum, so that the result is the same whatever the solver
-finds first. Goals of the same length are looked for together: one question per length covers all that are left.
+Least means, in this order: the fewest operations; the least kind of each operation in turn (in the order of `Kind`); the
+fewest GPU blocks, CPU blocks, slots in a block, watermark blocks; the least arguments of each operation in turn; the
+least argument of the guarded operation; the least lookahead of the run. Each is fixed in turn to its minimum, so that
+the result is the same whatever the solver finds first. All goals that are left are looked for together: one question
+settles the kinds, and with these settled the numbers are small questions.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import z3
 from kvspec.edges.bits import Bits, variable
 from kvspec.edges.edge import reached
 from kvspec.edges.goals import Goal
-from kvspec.edges.model import MOST_BLOCKS, START, Kind, Move, Order, Sizes, State, transition
+from kvspec.edges.model import MOST_BLOCKS, START, Kind, Move, Order, Sizes, State, after, no_unused, transition
+from kvspec.terms import truth
 from kvspec.vocabulary import Guard
 
 MOST_OPERATIONS = 10
@@ -88,10 +90,13 @@ def move_in_range(move: Move) -> Any:
     return z3.And(within(move.first, 0, MOST_PROMPT), within(move.second, 0, MOST_STEP), *limits)
 
 
-class Unrolling:
-    """The model unrolled from the empty state, one operation at a time, for engines bound to the same orders."""
+class Life:
+    """The model unrolled from the empty state, one operation at a time, for engines bound to the same orders.
 
-    def __init__(self, orders: frozenset[Order]) -> None:
+    kinds: the kinds of the operations where they are settled; beyond those the solver chooses them.
+    """
+
+    def __init__(self, orders: frozenset[Order], kinds: Sequence[int] = ()) -> None:
         self.orders = orders
         self.solver = z3.SolverFor("QF_BV")
         self.bits = Bits()
@@ -103,12 +108,18 @@ class Unrolling:
         self.solver.add(sizes_in_range(self.sizes))
         if Order.LOOKAHEAD_FIXED not in orders:
             self.solver.add(self.sizes.lookahead == 0)
+        for kind in kinds:
+            self.extend(kind)
 
-    def extend(self) -> None:
-        """Add one operation."""
+    def extend(self, kind: int | None = None) -> None:
+        """Add one operation, of this kind where one is given."""
         at = len(self.moves)
         move = Move(*(variable(f"{part}.{at}") for part in ("kind", "first", "second")))
-        allowed, self.state = transition(self.bits, self.orders, self.sizes, self.state, move)
+        if kind is None:
+            allowed, self.state = transition(self.bits, self.orders, self.sizes, self.state, move)
+        else:
+            allowed, self.state = after(self.bits, Kind(kind), self.orders, self.sizes, self.state, move)
+            allowed = z3.And(truth(allowed), move.kind == kind, no_unused(self.bits, Kind(kind), move))
         self.moves.append(move)
         self.solver.add(move_in_range(move), allowed)
         self._define()
@@ -123,67 +134,88 @@ class Unrolling:
         self.solver.add(self.bits.definitions[self._defined :])
         self._defined = len(self.bits.definitions)
 
-    def find(self, goals: Sequence[Goal]) -> Iterator[tuple[Goal, Path]]:
-        """Those of the goals that the operations so far can reach, each with its least path."""
-        terms = {goal: self.goal_term(goal) for goal in goals}
-        left = dict(terms)
-        while left:
-            model = self._model(z3.Or(list(left.values())))
-            if model is None:
-                return
-            met = [goal for goal, term in left.items() if z3.is_true(model.eval(term, model_completion=True))]
-            if not met:
-                raise SearchFailed("the solver's model meets none of the goals that it was asked for")
-            for goal in met:
-                yield goal, self._least(left.pop(goal))
+    def check(self, *assumptions: Any) -> Any:
+        """A model, or None where there is none.
 
-    def _model(self, condition: Any) -> Any:
-        self.solver.push()
-        self.solver.add(condition)
-        try:
-            return self._check()
-        finally:
-            self.solver.pop()
-
-    def _check(self, *assumptions: Any) -> Any:
+        Raises SearchFailed where the solver does not know.
+        """
         answer = self.solver.check(*assumptions)
         if answer == z3.unknown:
             raise SearchFailed(f"the solver gave up: {self.solver.reason_unknown()}")
         return self.solver.model() if answer == z3.sat else None
 
-    def _variables(self) -> list[tuple[Any, int]]:
-        """What is to be minimised, in order, with the least value of each."""
-        sizes = [(getattr(self.sizes, name), RANGES[name][0]) for name in ("gpu", "cpu", "block", "watermark")]
-        moves = [(term, 0) for move in self.moves for term in (move.kind, move.first, move.second)]
-        return [*sizes, *moves, (self.argument, 0), (self.sizes.lookahead, 0)]
+    def least(self, condition: Any, terms: Sequence[Any]) -> list[int] | None:
+        """The least values of the terms, each in turn, where the condition holds; None where it cannot hold.
 
-    def _least(self, goal_term: Any) -> Path:
+        No term is ever negative.
+        """
         self.solver.push()
-        self.solver.add(goal_term)
-        model = self._check()
-        for number, (term, least) in enumerate(self._variables()):
-            value = _value(model, term)
-            while value > least:
-                smaller = z3.Bool(f"smaller.{number}.{value}")
-                self.solver.add(z3.Implies(smaller, term < value))
-                found = self._check(smaller)
-                if found is None:
-                    break
-                model, value = found, _value(found, term)
-            self.solver.add(term == value)
+        self.solver.add(condition)
+        model = self.check()
+        values = None if model is None else [self._fix_least(term) for term in terms]
         self.solver.pop()
-        return self._path(model)
+        return values
 
-    def _path(self, model: Any) -> Path:
-        sizes = Sizes(**{name: _value(model, getattr(self.sizes, name)) for name in RANGES})
-        moves = tuple(
-            Move(*(_value(model, term) for term in (move.kind, move.first, move.second))) for move in self.moves
-        )
-        return Path(sizes, moves, _value(model, self.argument))
+    def _fix_least(self, term: Any) -> int:
+        value = value_of(self.solver.model(), term)
+        while value > 0:
+            smaller = z3.FreshBool("smaller")
+            self.solver.add(z3.Implies(smaller, term < value))
+            model = self.check(smaller)
+            if model is None:
+                break
+            value = value_of(model, term)
+        self.solver.add(term == value)
+        if self.check() is None:
+            raise SearchFailed("a value that the solver gave does not hold any more")
+        return value
 
 
-def _value(model: Any, term: Any) -> int:
+def value_of(model: Any, term: Any) -> int:
+    """What the solver chose for a number."""
     return int(model.eval(term, model_completion=True).as_signed_long())
+
+
+class Search:
+    """Looks for all goals at once among lives of the same length, and settles each goal's least life."""
+
+    def __init__(self, orders: frozenset[Order]) -> None:
+        self.orders = orders
+        self.life = Life(orders)
+
+    def longer(self) -> None:
+        """Go on with lives of one operation more."""
+        self.life.extend()
+
+    def find(self, goals: Sequence[Goal]) -> Iterator[tuple[Goal, Path]]:
+        """Those of the goals that lives of this length can reach, each with its least path."""
+        left = {goal: self.life.goal_term(goal) for goal in goals}
+        kinds = [move.kind for move in self.life.moves]
+        while left:
+            least = self.life.least(z3.Or(list(left.values())), kinds)
+            if least is None:
+                return
+            yield from self._goals_of(tuple(least), left)
+
+    def _goals_of(self, kinds: tuple[int, ...], left: dict[Goal, Any]) -> Iterator[tuple[Goal, Path]]:
+        """Of the goals that are left, those that operations of these kinds reach. They are the least kinds that reach
+        any of them, hence the least for each.
+        """
+        life = Life(self.orders, kinds)
+        sizes = [getattr(life.sizes, name) for name in ("gpu", "cpu", "block", "watermark")]
+        arguments = [term for move in life.moves for term in (move.first, move.second)]
+        terms = [*sizes, *arguments, life.argument, life.sizes.lookahead]
+        for goal in list(left):
+            values = life.least(life.goal_term(goal), terms)
+            if values is not None:
+                del left[goal]
+                yield goal, _path(kinds, values)
+
+
+def _path(kinds: tuple[int, ...], values: list[int]) -> Path:
+    gpu, cpu, block, watermark, *arguments, argument, lookahead = values
+    moves = (Move(Kind(kind), *arguments[2 * at : 2 * at + 2]) for at, kind in enumerate(kinds))
+    return Path(Sizes(gpu, cpu, block, watermark, lookahead), tuple(moves), argument)
 
 
 Progress = Callable[[str], None]
@@ -196,15 +228,15 @@ def search(goals: Iterable[Goal], orders: frozenset[Order], progress: Progress |
     """
     pending = list(goals)
     found: dict[Goal, Path] = {}
-    unrolling = Unrolling(orders)
+    lives = Search(orders)
     for length in range(1, MOST_OPERATIONS + 1):
-        for goal, path in unrolling.find(pending):
+        for goal, path in lives.find(pending):
             found[goal] = path
             if progress is not None:
                 progress(f"{goal.id}: {length} operations")
         pending = [goal for goal in pending if goal not in found]
         if not pending:
             return found
-        unrolling.extend()
+        lives.longer()
     names = ", ".join(goal.id for goal in pending)
     raise SearchFailed(f"not reached within {MOST_OPERATIONS} operations, and not proved unreachable: {names}")

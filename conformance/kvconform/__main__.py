@@ -1,0 +1,5 @@
+"""`python -m kvconform`."""
+
+from kvconform.cli import main
+
+main()

@@ -1,0 +1,301 @@
+"""The command line. Knows commands, options and exit codes; what they do is elsewhere.
+
+Exit codes: 0 conforms, 1 a law is violated, 2 usage error, 3 inconclusive, 4 the target could not be loaded or driven.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import click
+import msgspec
+import typer
+from rich.console import Console
+
+from kvconform import __version__
+from kvconform.errors import (
+    CONFORMS,
+    INCONCLUSIVE,
+    NO_TARGET,
+    USAGE,
+    VIOLATES,
+    Inconclusive,
+    KvconformError,
+    TargetError,
+    UsageError,
+)
+
+app = typer.Typer(
+    name="kvconform",
+    help="Prove and test the KV-cache block managers of LLM inference engines.",
+    epilog="Exit codes: 0 conforms, 1 a law is violated, 2 usage error, 3 inconclusive, 4 target cannot be loaded.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+vectors_app = typer.Typer(help="The solver's edge cases: list, generate, run.", no_args_is_help=True)
+engines_app = typer.Typer(help="Published engines: fetch their Python sources.", no_args_is_help=True)
+app.add_typer(vectors_app, name="vectors")
+app.add_typer(engines_app, name="engines")
+
+EXIT = {"conforms": CONFORMS, "violates": VIOLATES, "inconclusive": INCONCLUSIVE, "error": NO_TARGET}
+DEFAULT_OUT = Path(".kvconform")
+
+TargetArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TARGET",
+        help="reference, fault:NAME, NAME@VERSION of a shipped engine adapter, or package.module:factory.",
+    ),
+]
+JsonOption = Annotated[Optional[Path], typer.Option("--json", metavar="FILE", help="Write the result as JSON.")]  # noqa: UP045
+SolverOption = Annotated[str, typer.Option("--solver", metavar="z3", help="The solver to ask.")]
+
+
+def console() -> Console:
+    """Where results go."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+def write_json(path: Path | None, data: Any) -> None:
+    """Write JSON, all or nothing. Raises UsageError where the file cannot be written."""
+    if path is None:
+        return
+    partial = path.with_name(path.name + ".part")
+    try:
+        partial.write_bytes(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
+        partial.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def writable_folder(path: Path) -> Path:
+    """The folder, made where it is missing; a `.kvconform` ignores itself in git.
+
+    Raises UsageError where it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if path.name == DEFAULT_OUT.name and not (path / ".gitignore").exists():
+            (path / ".gitignore").write_text("*\n")
+    except OSError as error:
+        raise UsageError(f"cannot write to {path}: {error.strerror or error}") from None
+    return path
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"kvconform {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Prove and test the KV-cache block managers of LLM inference engines."""
+
+
+@app.command()
+def check(
+    target: TargetArgument,
+    profile: Annotated[str, typer.Option(metavar="NAME", help="quick (about 10 s), ci, or nightly.")] = "quick",
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same report.")] = 0,
+    law: Annotated[list[str], typer.Option(metavar="ID", help="Judge only this law; may be repeated.")] = [],  # noqa: B006
+    without: Annotated[
+        list[str], typer.Option(metavar="CAPABILITY", help="Do not use this capability; may be repeated.")
+    ] = [],  # noqa: B006
+    strict: Annotated[bool, typer.Option("--strict", help="SHOULD laws count as MUST laws do.")] = False,
+    json: JsonOption = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where findings and the report go.")] = DEFAULT_OUT,
+) -> None:
+    """Check a block manager against the specification."""
+    from kvconform import check as checking
+    from kvconform.report import build, terminal
+    from kvconform.report.progress import bar
+    from kvconform.targets import resolve
+
+    laws = checking.choose_laws(law)
+    capabilities = checking.choose_capabilities(without)
+    chosen = checking.choose_profile(profile)
+    folder = writable_folder(out)
+    found = resolve(target)
+    with bar() as report:
+        one = checking.Check(found, chosen, seed=seed, laws=laws, without=capabilities, strict=strict, report=report)
+        result = one.run()
+    document = build.build(result, folder, one.start)
+    write_json(folder / "report.json", document)
+    write_json(json, document)
+    terminal.show(document, console())
+    raise typer.Exit(EXIT[document.verdict])
+
+
+@app.command()
+def replay(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file, as a finding names it.")],
+    on: Annotated[Optional[str], typer.Option("--on", metavar="TARGET", help="Run its operations on this.")] = None,  # noqa: UP045
+    json: JsonOption = None,
+) -> None:
+    """Run a trace's operations again: exit 1 while it fails, 0 once fixed, 4 if it cannot run."""
+    from kvconform.replay import replay as run_again
+    from kvconform.targets import resolve
+
+    if on is None:
+        raise UsageError("say on which target to run the trace: --on TARGET")
+    replayed = run_again(trace, resolve(on))
+    out = console()
+    for violation in ([replayed.shows] if replayed.shows else []) + replayed.others:
+        out.print(
+            f"{violation.law.id} ({violation.law.level.value}) at {violation.op}: {violation.message}", markup=False
+        )
+        out.print(f"  expected  {violation.expected}\n  observed  {violation.observed}", markup=False)
+    if replayed.skipped:
+        numbers = ", ".join(map(str, replayed.skipped))
+        out.print(f"left out, as the target took another way before them: operations {numbers}")
+    word = "still failing" if replayed.failing else "passes"
+    out.print(f"{trace.name} on {on}: {word}", markup=False)
+    write_json(json, _replay_json(trace, on, replayed))
+    raise typer.Exit(VIOLATES if replayed.failing else CONFORMS)
+
+
+def _replay_json(trace: Path, on: str, replayed: Any) -> dict[str, Any]:
+    shown = ([replayed.shows] if replayed.shows else []) + replayed.others
+    return {
+        "schema": "kvconform/replay@1",
+        "trace": str(trace),
+        "target": on,
+        "verdict": "violates" if replayed.failing else "conforms",
+        "law": replayed.file.law,
+        "violations": [
+            {"law": v.law.id, "level": v.law.level.value, "message": v.message, "expected": v.expected,
+             "observed": v.observed}
+            for v in shown
+        ],
+    }  # fmt: skip
+
+
+@app.command()
+def prove(
+    law: Annotated[list[str], typer.Option(metavar="ID", help="What is proved of this law; may be repeated.")] = [],  # noqa: B006
+    theorem: Annotated[list[str], typer.Option(metavar="ID", help="This theorem, or all that begin so.")] = [],  # noqa: B006
+    solver: SolverOption = "z3",
+    json: JsonOption = None,
+    smt2: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="DIR", help="Also write each obligation as SMT-LIB, to be asked of any solver."),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="One line an obligation.")] = False,
+) -> None:
+    """Prove the specification: every theorem, refutation and vacuity check."""
+    from kvconform.proving import run_proofs
+
+    if solver != "z3":
+        raise UsageError(f"solver {solver!r} is not part of this version; it asks z3")
+    folder = writable_folder(smt2) if smt2 else None
+    raise typer.Exit(run_proofs(console(), law, theorem, folder, verbose, lambda data: write_json(json, data)))
+
+
+@app.command()
+def laws(
+    law: Annotated[Optional[str], typer.Argument(metavar="[ID]", help="One law, explained.")] = None,  # noqa: UP045
+    json: JsonOption = None,
+) -> None:
+    """The catalogue of laws; one law explained, with a smallest example of breaking it."""
+    from kvconform import explain
+
+    write_json(json, explain.catalogue_json())
+    if law is None:
+        explain.catalogue(console())
+    else:
+        explain.one(law, console())
+
+
+@app.command()
+def targets(json: JsonOption = None) -> None:
+    """Every shipped adapter and fault: version, capabilities, available or not."""
+    from kvconform import listing
+
+    rows = listing.targets()
+    write_json(json, {"schema": "kvconform/targets@1", "targets": rows})
+    listing.show(rows, console())
+
+
+@vectors_app.command("list")
+def vectors_list(json: JsonOption = None) -> None:
+    """The edge cases that ship with the kit."""
+    from kvconform import listing
+
+    listing.vectors_list(console(), lambda data: write_json(json, data))
+
+
+@vectors_app.command("generate")
+def vectors_generate(
+    check_only: Annotated[bool, typer.Option("--check", help="Compare with the shipped file; write nothing.")] = False,
+    json: JsonOption = None,
+) -> None:
+    """Generate the edge cases again from the model (minutes); --check compares them with the shipped file."""
+    from kvconform import listing
+
+    raise typer.Exit(listing.generate(console(), check_only, lambda data: write_json(json, data)))
+
+
+@vectors_app.command("run")
+def vectors_run(
+    target: TargetArgument,
+    vector: Annotated[
+        list[str], typer.Option("--vector", metavar="ID", help="Only this one, or all that begin so.")
+    ] = [],  # noqa: B006
+    without: Annotated[list[str], typer.Option(metavar="CAPABILITY", help="Do not use this capability.")] = [],  # noqa: B006
+    json: JsonOption = None,
+) -> None:
+    """Run the edge cases on a target."""
+    from kvconform import listing
+    from kvconform.check import choose_capabilities
+    from kvconform.targets import resolve
+
+    capabilities = choose_capabilities(without)
+    chosen = listing.choose_vectors(vector)
+    raise typer.Exit(
+        listing.run_vectors(console(), resolve(target), chosen, capabilities, lambda data: write_json(json, data))
+    )
+
+
+@engines_app.command("fetch")
+def engines_fetch(
+    specs: Annotated[list[str], typer.Argument(metavar="NAME==VERSION...", help="What to fetch.")],
+) -> None:
+    """Put a published engine's Python sources where its adapter finds them."""
+    from kvconform import listing
+
+    listing.fetch(console(), specs)
+
+
+def main() -> None:
+    """The entry point: one clear line for every error, never a traceback for a user's mistake."""
+    try:
+        code = app(standalone_mode=False)
+    except KvconformError as error:
+        _fail(str(error), error.exit_code)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        _fail(f"{error.format_message()} (see: kvconform --help)", USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted", INCONCLUSIVE)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: be quiet about it
+        sys.exit(INCONCLUSIVE)
+    sys.exit(code or 0)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"kvconform: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+__all__ = ["Inconclusive", "TargetError", "app", "main"]

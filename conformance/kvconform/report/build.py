@@ -1,0 +1,118 @@
+"""From a check's result to the report, and to the trace files that its findings name."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from kvconform import __version__, trace
+from kvconform.check import Result, environment, judged, overall
+from kvconform.finding import Finding
+from kvconform.report.classes import likely_classes
+from kvconform.report.model import (
+    CoverageLine,
+    EdgesLine,
+    GuardLine,
+    LawLine,
+    Report,
+    RestrictionLine,
+    TargetLine,
+    ViolationLine,
+)
+from kvconform.run import Run
+from kvspec.laws import CATALOGUE_VERSION
+from kvspec.vocabulary import Capability
+
+
+def build(result: Result, out: Path, start: Callable[..., Run]) -> Report:
+    """The report; the findings' traces are written below `out`."""
+    laws = judged(result)
+    return Report(
+        kvconform=__version__,
+        catalogue=CATALOGUE_VERSION,
+        target=target_line(result),
+        verdict=overall(result, laws),  # type: ignore[arg-type]
+        profile=result.profile.name,
+        seed=result.seed,
+        duration_s=round(result.seconds, 3),
+        operations=result.tally.operations,
+        laws=[
+            LawLine(j.law.id, j.law.level.value, j.verdict, j.checks, j.reason)  # type: ignore[arg-type]
+            for j in laws
+        ],
+        violations=[_violation(finding, result, out, start) for finding in result.findings],
+        coverage=_coverage(result),
+        environment=environment(),
+        strict=result.strict,
+        without=sorted(capability.value for capability in result.without),
+        notes=result.notes,
+    )
+
+
+def target_line(result: Result) -> TargetLine:
+    """What was checked, with what it offers and what its engine never does."""
+    adapter = result.target.adapter
+    restrictions = [RestrictionLine(r.what.value, r.reason) for r in adapter.restrictions]
+    if adapter.domain.reason:
+        restrictions.append(RestrictionLine("domain", adapter.domain.reason))
+    offered = {c.value: c in result.capabilities for c in Capability}
+    return TargetLine(result.target.name, result.target.version, offered, restrictions)
+
+
+def _coverage(result: Result) -> CoverageLine:
+    hits = sorted(result.tally.guards.items(), key=lambda item: (item[0][0].value, item[0][1].value))
+    guards = [GuardLine(guard.value, verdict.value, count) for (guard, verdict), count in hits]
+    return CoverageLine(guards, EdgesLine(result.edges_total, result.edges_run, result.edges_unreachable))
+
+
+def _violation(finding: Finding, result: Result, out: Path, start: Callable[..., Run]) -> ViolationLine:
+    path = out / f"{finding.violation.law.id}-{finding.fingerprint}.jsonl"
+    save(finding, result, path, start)
+    violation = finding.violation
+    return ViolationLine(
+        law=violation.law.id,
+        level=violation.law.level.value,
+        message=violation.message,
+        expected=violation.expected,
+        observed=violation.observed,
+        config=trace.config_to_json(finding.config),
+        step=len(finding.operations),
+        trace=[trace.operation_to_json(op) for op in finding.operations],
+        found_by=finding.found_by,
+        fingerprint=finding.fingerprint,
+        reproduce=f"kvconform replay {shlex.quote(str(path))} --on {shlex.quote(result.target.spec)}",
+        features=sorted(finding.features),
+        fault_class=likely_classes(violation.law.id),
+        probe=finding.probe,
+    )
+
+
+def save(finding: Finding, result: Result, path: Path, start: Callable[..., Run]) -> None:
+    """Write the finding's trace, with what was observed at each operation."""
+    violation = finding.violation
+    header: dict[str, object] = {
+        "target": result.target.spec,
+        "law": violation.law.id,
+        "at": violation.op,
+        "fingerprint": finding.fingerprint,
+        "message": violation.message,
+    }
+    if finding.probe:
+        header["probe"] = finding.probe
+    if result.without:
+        header["without"] = sorted(capability.value for capability in result.without)
+    if finding.workload is not None:
+        work = finding.workload
+        header["workload"] = {"requests": [[r.prompt, r.output] for r in work.requests], "lookahead": work.lookahead}
+    trace.write(path, header, finding.config, _observed(finding, start))
+
+
+def _observed(finding: Finding, start: Callable[..., Run]) -> list[dict[str, object]]:
+    run = start(finding.config, record=True)
+    for op in finding.operations:
+        if run.over or run.why_not(op) is not None:
+            break
+        run.apply(op)
+    lines = [trace.entry_to_json(entry) for entry in run.entries]
+    return lines + [trace.operation_to_json(op) for op in finding.operations[len(lines) :]]

@@ -1,0 +1,88 @@
+"""Runs the solver's edge cases on a target.
+
+Knows how a vector is played, and when it cannot be: a capability or configuration that the target does not have, an order
+that its engine never produces, an earlier operation refused. Such a vector is skipped, and never counted as passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kvspec.edges.vectors import Vector
+
+from kvconform.adapter import Adapter
+from kvconform.finding import Raw, raws_of
+from kvconform.run import Run
+from kvconform.trace import config_from_json, operation_from_json
+from kvspec.vocabulary import Capability, Config, Operation, Verdict
+
+
+@dataclass
+class Played:
+    """What became of one vector. run: None where it was not begun. skipped: why the target could not be brought to the
+    edge; empty where it was. verdict: the guard's at the edge.
+    """
+
+    vector: Vector
+    run: Run | None = None
+    skipped: str = ""
+    verdict: Verdict | None = None
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the guard answered what the specification answers (NO stands for LATER and NEVER)."""
+        expected = self.vector.expects[-1]
+        allowed = expected if isinstance(expected, (list, tuple)) else [expected]
+        mine = None if self.verdict is None else self.verdict.value
+        return mine in allowed or (mine == "no" and not {"later", "never"}.isdisjoint(allowed))
+
+
+def play(
+    start: Callable[[Config], Run], vector: Vector, adapter: Adapter, capabilities: frozenset[Capability]
+) -> Played:
+    """Play one vector."""
+    missing = sorted(need for need in vector.needs if Capability(need) not in capabilities)
+    if missing:
+        return Played(vector, skipped=f"needs {', '.join(missing)}")
+    config = config_from_json(dict(vector.config))
+    outside = _outside(adapter, config)
+    if outside:
+        return Played(vector, skipped=outside)
+    played = Played(vector, start(config))
+    _operate(played, [operation_from_json(dict(op)) for op in vector.operations])
+    return played
+
+
+def _outside(adapter: Adapter, config: Config) -> str:
+    domain = adapter.domain
+    if config.block_size not in domain.block_sizes:
+        return f"block size {config.block_size} is outside the target's domain"
+    if config.num_gpu_blocks < domain.least_gpu_blocks or config.num_cpu_blocks < domain.least_cpu_blocks:
+        return "the pools are smaller than the target's domain allows"
+    return ""
+
+
+def _operate(played: Played, operations: Iterable[Operation]) -> None:
+    run, ops = played.run, list(operations)
+    assert run is not None
+    for at, op in enumerate(ops):
+        if run.over:
+            played.skipped = "the run was over before the edge"
+            return
+        reason = run.why_not(op)
+        if reason is not None:
+            played.skipped = f"operation {at + 1} ({op.op}): {reason}"
+            return
+        outcome = run.apply(op)
+        if at + 1 < len(ops) and outcome.refused:
+            played.skipped = f"operation {at + 1} ({op.op}) was refused before the edge"
+            return
+        played.verdict = outcome.verdict
+    if not run.over:
+        run.finish()
+
+
+def raws(played: Played) -> list[Raw]:
+    """What a vector's run found."""
+    return [] if played.run is None else raws_of(played.run, "vector")
