@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import Any
 
@@ -271,7 +271,8 @@ class Check:
             ):
                 shown = shrinker.show(raw, Trace(finding.config, tuple(finding.operations)))
                 if shown is not None:
-                    return shown
+                    raw = replace(raw, config=shown.config, operations=shown.operations)
+                    break
         if budget <= 0:
             return _as_it_is(raw)
         return shrinker.shrink(raw) or self._lost(raw)

@@ -228,9 +228,9 @@ def targets(json: JsonOption = None) -> None:
 @vectors_app.command("list")
 def vectors_list(json: JsonOption = None) -> None:
     """The edge cases that ship with the kit."""
-    from kvconform import listing
+    from kvconform import vector_commands
 
-    listing.vectors_list(console(), lambda data: write_json(json, data))
+    vector_commands.vectors_list(console(), lambda data: write_json(json, data))
 
 
 @vectors_app.command("generate")
@@ -239,9 +239,9 @@ def vectors_generate(
     json: JsonOption = None,
 ) -> None:
     """Generate the edge cases again from the model (minutes); --check compares them with the shipped file."""
-    from kvconform import listing
+    from kvconform import vector_commands
 
-    raise typer.Exit(listing.generate(console(), check_only, lambda data: write_json(json, data)))
+    raise typer.Exit(vector_commands.generate(console(), check_only, lambda data: write_json(json, data)))
 
 
 @vectors_app.command("run")
@@ -254,14 +254,16 @@ def vectors_run(
     json: JsonOption = None,
 ) -> None:
     """Run the edge cases on a target."""
-    from kvconform import listing
+    from kvconform import vector_commands
     from kvconform.check import choose_capabilities
     from kvconform.targets import resolve
 
     capabilities = choose_capabilities(without)
-    chosen = listing.choose_vectors(vector)
+    chosen = vector_commands.choose_vectors(vector)
     raise typer.Exit(
-        listing.run_vectors(console(), resolve(target), chosen, capabilities, lambda data: write_json(json, data))
+        vector_commands.run_vectors(
+            console(), resolve(target), chosen, capabilities, lambda data: write_json(json, data)
+        )
     )
 
 

@@ -45,14 +45,14 @@ class Arrival:
 
 @dataclass
 class Writing:
-    """What one sequence's part of a step did. spoiled: slots of other readers that changed; aliased: pairs of prefixes
-    that must both be read from one written slot; sharing: whether another live sequence shares a block with it.
+    """What one sequence's part of a step did. sharing: another live sequence shares a block with it. spoiled: slots
+    (block, offset) of a reader that changed. strangers: by block written to, those who must read something else there.
     """
 
     seq: Seq
     sharing: bool = False
-    spoiled: list[tuple[int, int, Seq]] = field(default_factory=list)  # (block, offset, reader)
-    shared_slots: list[tuple[int, int, int, int, Seq]] = field(default_factory=list)  # block, offset, mine, theirs, who
+    spoiled: list[tuple[int, int, Seq]] = field(default_factory=list)
+    strangers: dict[int, list[Seq]] = field(default_factory=dict)
 
 
 def home(seq: Seq) -> Device:
@@ -189,7 +189,10 @@ class Ledger:
             place = index * self.block_size + offset
             if other is writing.seq or place >= other.upto:
                 continue
-            theirs = other.prefixes[place]
-            writing.shared_slots.append((block, offset, mine, theirs, other))
-            if place < other.computed and theirs != mine:
+            if other.prefixes[place] == mine:
+                continue
+            strangers = writing.strangers.setdefault(block, [])
+            if other not in strangers:
+                strangers.append(other)
+            if place < other.computed:
                 writing.spoiled.append((block, offset, other))

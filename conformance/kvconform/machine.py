@@ -73,6 +73,11 @@ class Machine(RuleBasedStateMachine):
             self._possible = (done, candidates(run))
         return self._possible[1].get(kind, [])
 
+    @precondition(lambda self: self.run is not None and (self.run.over or not candidates(self.run)))
+    @rule()
+    def idle(self) -> None:
+        """The run is over: hypothesis wants a rule that it can use all the same."""
+
     def perform(self, kind: str, data: st.DataObject) -> None:
         """Propose an operation of this kind and carry it out."""
         assert self.run is not None

@@ -138,10 +138,16 @@ def repeated(start: Callable[..., Run], config: Config, operations: Sequence[Ope
         law,
         operations[at].op,
         f"the same operations give other observations at the second run, first at operation {at + 1}",
-        f"{first[at]}",
-        f"{second[at]}",
+        "equal observations",
+        f"{_differing(first[at], second[at])} differ",
     )
     yield Raw(violation, config, list(operations[: at + 1]), frozenset(), "walk", REPEAT)
+
+
+def _differing(one: object, other: object) -> str:
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return "the operations that were possible"
+    return ", ".join(key for key in {**one, **other} if one.get(key) != other.get(key))
 
 
 def _observed(start: Callable[..., Run], config: Config, operations: Sequence[Operation]) -> list[object]:

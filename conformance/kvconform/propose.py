@@ -33,6 +33,7 @@ from kvspec.vocabulary import (
 T = TypeVar("T")
 
 MOST_GROUPS = 5
+MOST_WAITING = 2
 MOST_MEMBERS = 4
 FORCIBLE = (Allocate, Append, SwapOut, SwapIn)
 VOCABULARY = (1, 2)  # two tokens: whole blocks repeat by chance, and diverging sequences diverge half of the time
@@ -76,7 +77,7 @@ BASE_WEIGHTS = {
     "swap_out": 20,
     "swap_in": 40,
     "preempt": 8,
-    "free": 12,
+    "free": 8,
     "reset_all": 1,
 }
 
@@ -84,14 +85,14 @@ BASE_WEIGHTS = {
 def configuration(domain: Domain, capabilities: frozenset[Capability], pick: Chooser) -> Config:
     """A configuration inside the domain: small pools mostly, empty ones too, room now and then."""
     size = pick.choose(list(domain.block_sizes))
-    low, high = pick.choose([(0, 2), (1, 4), (2, 6), (3, 8), (3, 8), (6, 14), (12, 30)])
+    low, high = pick.choose([(0, 2), (1, 4), (2, 6), (3, 8), (3, 8), (6, 14), (6, 14), (12, 30)])
     gpu = max(domain.least_gpu_blocks, pick.integer(low, high))
     cpu = 0
     if Capability.SWAP in capabilities:
-        cpu = max(domain.least_cpu_blocks, pick.choose([0, 1, gpu // 2, gpu, gpu, gpu + 2]))
+        cpu = max(domain.least_cpu_blocks, pick.choose([0, 1, 2, 3, gpu // 3, gpu // 2, gpu, gpu, gpu + 2]))
     watermark = 0
     if Capability.WATERMARK in capabilities:
-        watermark = min(gpu, pick.choose([0, 0, 0, 1, 1, 2, gpu]))
+        watermark = min(gpu, pick.choose([0, 0, 0, 0, 1, 1, 2, gpu // 2, gpu]))
     return Config(size, gpu, cpu, watermark, max_model_len=size * (gpu + 2))
 
 
@@ -100,7 +101,7 @@ def style(config: Config, pick: Chooser) -> Style:
     weights = {kind: weight * pick.choose([0, 1, 3, 3, 9]) // 3 for kind, weight in BASE_WEIGHTS.items()}
     weights = {**weights, "allocate": max(10, weights["allocate"]), "step": max(20, weights["step"])}
     size = config.block_size
-    lookaheads = pick.choose([(0,), (0, 1), (0, 1, size), (1,), (0, size - 1, size, size + 1), (2 * size + 1, 0)])
+    lookaheads = pick.choose([(0,), (0, 1), (size, 1, 0), (1,), (size + 1, size, size - 1, 0), (2 * size + 1, 0, size)])
     return Style(weights, pick.choose([1, 2, 2, 3, 5]), lookaheads, pick.choose([1, 1, 2, 3, size + 1]))
 
 
@@ -113,17 +114,24 @@ def candidates(run: Run) -> dict[str, list[int]]:
     running = [group.id for group in world.groups.values() if group.running]
     waiting = [group.id for group in world.groups.values() if group.waiting]
     swapped = [group.id for group in world.groups.values() if group.swapped]
-    found["allocate"] = waiting + ([0] if len(world.groups) < MOST_GROUPS else [])
+    roomy = len(world.groups) - len(waiting) < MOST_GROUPS and len(waiting) < MOST_WAITING
+    found["allocate"] = [g for g in waiting if g not in run.hopeless] + ([0] if roomy else [])
     found["append"] = [g for g in running if not any(seq.scheduled for seq in world.groups[g].running)]
-    found["step"] = [0]
+    scheduled = any(seq.scheduled for seq in world.seqs.values())
+    found["step"] = [0] if scheduled or run.ledger.pending or world.swapped_out_since_step else []
     found["fork"] = [
         seq.id
         for seq in world.seqs.values()
         if seq.status is Status.RUNNING and seq.computed == seq.upto and _members(seq.group) < MOST_MEMBERS
     ]
-    found["swap_out"], found["swap_in"], found["preempt"] = running, swapped, running
-    found["free"] = [*world.seqs, *list(world.ended)[-2:]]
+    found["swap_out"], found["swap_in"], found["preempt"] = [*running], swapped, running
+    found["free"] = [
+        seq.id for seq in world.seqs.values() if seq.status is not Status.WAITING or seq.group.id in run.hopeless
+    ] + list(world.ended)[-1:]
     found["reset_all"] = [0]
+    for kind, group in run.refused:
+        if group in found[kind]:
+            found[kind].remove(group)
     return {kind: those for kind, those in found.items() if those and _has(run, kind)}
 
 
@@ -167,7 +175,7 @@ def _free(run: Run) -> int:
 def _prompt_length(run: Run, style: Style, pick: Chooser) -> int:
     """Tokens of a new prompt: mostly short, often at the edge of what fits now or at all."""
     size, watermark, total = run.config.block_size, run.config.watermark_blocks, run.config.num_gpu_blocks
-    edge = pick.choose([0, 0, 0, 1, 2])
+    edge = pick.choose([0, 0, 0, 0, 0, 1, 1, 2])
     if edge == 0:
         blocks = pick.integer(1, style.longest)
     else:

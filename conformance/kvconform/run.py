@@ -27,6 +27,7 @@ from kvspec.vocabulary import (
     Operation,
     Result,
     Step,
+    Verdict,
 )
 
 
@@ -84,6 +85,8 @@ class Run:
         self.entries: list[Entry] = []
         self.found: list[Found] = []
         self.over = False
+        self.refused: set[tuple[str, int]] = set()  # operations on groups refused since anything else succeeded
+        self.hopeless: set[int] = set()  # groups whose admission was answered NEVER
         self._traced: int | None = None  # operations before the end of the run began
         self._shape: frozenset[str] = frozenset()
         self._record = record
@@ -114,10 +117,22 @@ class Run:
             rows = {seq: (row.device, row.blocks) for seq, row in self.ledger.rows.items()}
             self.entries.append(Entry(op, outcome, self.judge.counts, rows, list(found)))
         self._note(found)
+        self._remember(op, outcome)
         unknown = outcome.result is Result.OUT_OF_BLOCKS and Capability.ATOMIC_FAILURES not in self.capabilities
         if (outcome.result is Result.RAISED and not outcome.again) or unknown:
             self.over = True
         return outcome
+
+    def _remember(self, op: Operation, outcome: Outcome) -> None:
+        """What need not be asked again before something has changed; generators heed it, legality does not."""
+        if not outcome.refused:
+            if not isinstance(op, Step) or op.tokens:
+                self.refused.clear()
+            return
+        group: int = getattr(op, "group", 0)
+        self.refused.add((op.op, group))
+        if isinstance(op, Allocate) and outcome.verdict is Verdict.NEVER:
+            self.hopeless.add(group)
 
     def _note(self, violations: Iterable[Violation]) -> None:
         for violation in violations:
@@ -130,8 +145,8 @@ class Run:
 
     # -- the end of a run -------------------------------------------------------------------------------------------
 
-    def finish(self) -> None:
-        """End the run as an engine would: step, free everybody, then see that all blocks are there to be used.
+    def finish(self, *, spend: bool = True) -> None:
+        """End the run as an engine would: step, free everybody, then (spend) see that all blocks are there to be used.
 
         What is done here is not part of the trace: a replay does it again.
         """
@@ -143,7 +158,7 @@ class Run:
             if self.over or self.world.why_not(op) is not None:
                 break
             self.apply(op)
-        if not self.over:
+        if spend and not self.over:
             self._spend()
         del self.operations[traced:]
         self.over, self._record = True, recording

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 from kvconform.finding import Finding, Raw
 from kvconform.run import Found, Run
@@ -97,7 +98,8 @@ class Shrinker:
         return None if found is None else self._finding(found, raw)
 
     def _finding(self, best: tuple[Trace, Found], raw: Raw) -> Finding:
-        trace, found = _renumbered(best[0]), best[1]
+        renumbered = _renumbered(best[0])
+        trace, found = self._attempt(renumbered, raw) or best  # so that the message names the new numbers
         operations = list(trace.operations)
         return Finding(found.violation, trace.config, operations, found.features, raw.found_by, raw.probe)
 
@@ -110,8 +112,9 @@ class Shrinker:
         for op in trace.operations:
             if run.over:
                 break
-            if run.why_not(op) is None:
-                run.apply(op)
+            fitting = _fitting(op, run)
+            if run.why_not(fitting) is None:
+                run.apply(fitting)
         if raw.probe == "finish" and not run.over:
             run.finish()
         self._spent += run.tally.operations + 1
@@ -123,13 +126,23 @@ class Shrinker:
         return None
 
 
+def _fitting(op: Operation, run: Run) -> Operation:
+    """A step without the sequences that are not scheduled any more; any other operation as it is."""
+    if not isinstance(op, Step):
+        return op
+    seqs = run.world.seqs
+    return Step({seq: tokens for seq, tokens in op.tokens.items() if seq in seqs and seqs[seq].scheduled})
+
+
 # -- what might be smaller -----------------------------------------------------------------------------------------------
 
 
 def _smaller(trace: Trace) -> Iterator[Trace]:
     """Candidates, the boldest first."""
     yield from _fewer_operations(trace)
+    yield from _later_admissions(trace)
     yield from _fewer_groups(trace)
+    yield from _longer_prompts(trace)
     yield from _smaller_blocks(trace)
     yield from _smaller_config(trace)
     yield from _simpler_operations(trace)
@@ -143,6 +156,21 @@ def _fewer_operations(trace: Trace) -> Iterator[Trace]:
         for start in range(len(ops) - length, -1, -1):
             yield replace(trace, operations=ops[:start] + ops[start + length :])
         length //= 2
+
+
+def _later_admissions(trace: Trace) -> Iterator[Trace]:
+    """Without an admission that was refused: the later one of the same group brings the prompt."""
+    for at, op in enumerate(trace.operations):
+        if not isinstance(op, Allocate) or op.tokens is None:
+            continue
+        for later in range(at + 1, len(trace.operations)):
+            other = trace.operations[later]
+            if isinstance(other, Allocate) and other.group == op.group and other.tokens is None:
+                ops = list(trace.operations)
+                ops[later] = replace(other, tokens=op.tokens)
+                del ops[at]
+                yield replace(trace, operations=tuple(ops))
+                break
 
 
 def _group_of(op: Operation) -> int | None:
@@ -165,19 +193,46 @@ def _fewer_groups(trace: Trace) -> Iterator[Trace]:
                 yield Trace(config, rest)
 
 
+def _longer_prompts(trace: Trace) -> Iterator[Trace]:
+    """Without a step and the append of what it gave: the prompt is as much longer."""
+    for at, op in enumerate(trace.operations):
+        if not isinstance(op, Append):
+            continue
+        admitted = [i for i, o in enumerate(trace.operations[:at]) if isinstance(o, Allocate) and o.group == op.group]
+        steps = [i for i, o in enumerate(trace.operations[:at]) if isinstance(o, Step) and o.tokens]
+        if not admitted or not steps:
+            continue
+        first, step = trace.operations[admitted[0]], trace.operations[steps[-1]]
+        assert isinstance(first, Allocate) and isinstance(step, Step)  # noqa: PT018
+        given = max((len(step.tokens.get(seq, ())) for seq in first.seqs), default=0)
+        if first.tokens is None or not given:
+            continue
+        ops = list(trace.operations)
+        ops[admitted[0]] = replace(first, tokens=(*first.tokens, *(1,) * given))
+        for index in sorted({steps[-1], at}, reverse=True):
+            del ops[index]
+        yield replace(trace, operations=tuple(ops))
+
+
 def _smaller_blocks(trace: Trace) -> Iterator[Trace]:
     """A smaller block size, with all token and lookahead counts scaled to fill as many blocks."""
     size = trace.config.block_size
     for smaller in range(1, size):
-        config = replace(trace.config, block_size=smaller)
-        yield Trace(config, trace.operations)
-        yield Trace(config, tuple(_scaled(op, size, smaller) for op in trace.operations))
+        scaled = tuple(_scaled(op, size, smaller) for op in trace.operations)
+        for operations in (trace.operations, scaled):
+            for gpu, cpu in product((0, -1, 1), repeat=2):
+                pools = trace.config.num_gpu_blocks + gpu, trace.config.num_cpu_blocks + cpu
+                if min(pools) >= 0:
+                    config = replace(trace.config, block_size=smaller, num_gpu_blocks=pools[0], num_cpu_blocks=pools[1])
+                    yield Trace(config, operations)
 
 
 def _scaled(op: Operation, size: int, smaller: int) -> Operation:
     if isinstance(op, Allocate) and op.tokens:
         count = max(1, -(-len(op.tokens) * smaller // size))
         return replace(op, tokens=op.tokens[:count], lookahead=-(-op.lookahead * smaller // size))
+    if isinstance(op, Step):
+        return replace(op, tokens={s: t[: max(1, -(-len(t) * smaller // size))] for s, t in op.tokens.items()})
     if isinstance(op, (Append, SwapIn)):
         return replace(op, lookahead=-(-op.lookahead * smaller // size))
     return op

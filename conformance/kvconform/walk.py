@@ -23,6 +23,10 @@ Start = Callable[..., Run]
 """Starts a run: start(config) -> Run."""
 
 
+SPENDING = 4
+"""Every so manieth run ends with spending all blocks: it costs as much as a short run."""
+
+
 class Dice:
     """A chooser over a seeded random number generator."""
 
@@ -69,13 +73,11 @@ class Walk:
         run = self.start(config)
         manner = style(config, pick)
         refused: Operation | None = None
-        for _ in range(pick.choose([12, 25, 40, 80])):
+        for _ in range(pick.choose([12, 30, 60, 120])):
             if run.over:
                 break
             possible = candidates(run)
             weights = {kind: self._weight(manner.weights[kind], kind, number) for kind in possible}
-            if not any(seq.scheduled for seq in run.world.seqs.values()):
-                weights["step"] = min(weights["step"], 4)  # an idle step matters only after a swap
             if not any(weights.values()):
                 break
             kind = weighted(weights, pick)
@@ -87,7 +89,7 @@ class Walk:
         if refused is not None and not run.over:
             _retry_alone(run, refused)
         if not run.over:
-            run.finish()
+            run.finish(spend=number % SPENDING == 0)
         found = raws_of(run, "walk")
         self._fatal.update({raw.violation.op for raw in found})
         return run, found

@@ -6,7 +6,6 @@ from kvconform.judge.bench import Bench, Transition
 from kvconform.judge.table import Table
 from kvconform.ledger import Writing, home
 from kvspec.laws.data import Moved, Read, Sharing, Write
-from kvspec.laws.table import SharedSlot
 from kvspec.vocabulary import Result, SwapIn, SwapOut
 
 
@@ -55,8 +54,8 @@ class Data:
                 f"slot {writing.spoiled[0][1]} of {device.value} block {writing.spoiled[0][0]} changed",
             ),
         )
-        for block, offset, mine, theirs, other in writing.shared_slots:
-            self.table.shared_slot(SharedSlot(mine, theirs), writing.seq, other, device, block, offset)
+        for block, strangers in writing.strangers.items():
+            self.table.tenancy(writing.seq, strangers, device, block)
 
     def swapped(self, t: Transition) -> None:
         """Whether a swap kept what was shared."""

@@ -7,7 +7,7 @@ from collections import Counter
 from kvconform.adapter import Seq
 from kvconform.judge.bench import WHOLE_POOL, Bench, RowChange, Transition
 from kvconform.ledger import home
-from kvspec.laws.table import Announcement, Entry, Frame, Place, Row, SharedSlot
+from kvspec.laws.table import Announcement, Entry, Frame, Place, Row, Tenancy
 from kvspec.vocabulary import Allocate, Append, Capability, Device, Fork, SwapIn, SwapOut
 
 
@@ -130,32 +130,34 @@ class Table:
         )
 
     def _aliases(self, change: RowChange) -> None:
-        """Slots of a changed row that another live sequence names too and that one of them has written."""
+        """Whether another live sequence names a slot of a changed row that one of them has written, and must read
+        something else there.
+        """
         assert change.after is not None
         device, size = change.after.device, self.bench.config.block_size
         for index, block in enumerate(change.after.blocks):
-            for other, place in self.bench.ledger.readers(device, block):
-                if other is not change.seq:
-                    self._alias(change.seq, index * size, other, place * size, device, block)
+            strangers = [
+                other
+                for other, place in self.bench.ledger.readers(device, block)
+                if other is not change.seq and self._differ(change.seq, index * size, other, place * size)
+            ]
+            self.tenancy(change.seq, strangers, device, block)
 
-    def _alias(self, seq: Seq, start: int, other: Seq, begin: int, device: Device, block: int) -> None:
+    def _differ(self, seq: Seq, start: int, other: Seq, begin: int) -> bool:
         written = max(seq.computed - start, other.computed - begin)
         common = min(seq.upto - start, other.upto - begin, written, self.bench.config.block_size)
-        if common <= 0:
-            return
         # Prefixes are interned: if the last common slot agrees, so do all before it.
-        case = SharedSlot(seq.prefixes[start + common - 1], other.prefixes[begin + common - 1])
-        self.shared_slot(case, seq, other, device, block, common - 1)
+        return common > 0 and seq.prefixes[start + common - 1] != other.prefixes[begin + common - 1]
 
-    def shared_slot(self, case: SharedSlot, seq: Seq, other: Seq, device: Device, block: int, offset: int) -> None:
-        """Two live positions name one written slot."""
+    def tenancy(self, seq: Seq, strangers: list[Seq], device: Device, block: int) -> None:
+        """Who else lives in a block of the sequence, and must not."""
         self.bench.check(
             "table.no-alias",
-            case,
+            Tenancy(len(strangers)),
             lambda: (
-                f"sequences {seq.id} and {other.id} share slot {offset} of {device.value} block {block} "
+                f"sequences {seq.id} and {strangers[0].id} share a written slot of {device.value} block {block} "
                 "and must read different KV there",
                 "a slot of its own for each",
-                f"one slot for prefixes {case.one} and {case.other}",
+                f"both rows name {device.value} block {block}",
             ),
         )

@@ -31,7 +31,8 @@ def setting(config: Config) -> str:
 
 def tell(op: Operation) -> str:
     """One operation in words."""
-    looking = f" with {many(op.lookahead, 'lookahead slot')}" if getattr(op, "lookahead", 0) else ""
+    lookahead: int = getattr(op, "lookahead", 0)
+    looking = f" with {many(lookahead, 'lookahead slot')}" if lookahead else ""
     forced = ", going on although the guard refuses" if getattr(op, "force", False) else ""
     if isinstance(op, Allocate):
         who = "sequence " + str(op.seqs[0]) if len(op.seqs) == 1 else "sequences " + ", ".join(map(str, op.seqs))

@@ -66,9 +66,7 @@ def _entering(a: Algebra, feature: Feature, wanted: bool, sizes: Sizes, tokens: 
     return True
 
 
-def reached(
-    a: Algebra, goal: Goal, orders: frozenset[Order], sizes: Sizes, state: State, argument: Any
-) -> Any:
+def reached(a: Algebra, goal: Goal, orders: frozenset[Order], sizes: Sizes, state: State, argument: Any) -> Any:
     """Whether asking the goal's guard with this argument, in this state, is legal and is what the goal wants."""
     asked, free = demand(a, goal.guard, sizes, state, argument)
     conditions = [legal(a, goal.guard, orders, sizes, state, argument), edge_holds(a, goal.edge, asked, free)]

@@ -324,9 +324,7 @@ def after(
     """Whether an operation of this kind is legal and approved in this state, and the state after it."""
 
     def guarded(guard: Guard, argument: Any) -> Any:
-        return a.all_of(
-            legal(a, guard, orders, sizes, state, argument), approved(a, guard, sizes, state, argument)
-        )
+        return a.all_of(legal(a, guard, orders, sizes, state, argument), approved(a, guard, sizes, state, argument))
 
     filler = state.filler
     if kind is Kind.STEP:

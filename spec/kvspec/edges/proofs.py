@@ -45,9 +45,7 @@ def _member(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State, se
     """What holds of each sequence."""
     needed = blocks_for(a, seq.seen, sizes.block)
     unseen = seq.tokens - seq.seen
-    absent = a.all_of(
-        seq.tokens == 0, seq.seen == 0, seq.blocks == 0, a.negate(seq.scheduled)
-    )
+    absent = a.all_of(seq.tokens == 0, seq.seen == 0, seq.blocks == 0, a.negate(seq.scheduled))
     conditions = [
         a.any_of(seq.live, absent),
         a.implies(seq.live, seq.seen >= 1),

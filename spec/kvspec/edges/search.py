@@ -46,7 +46,7 @@ MOST_ARGUMENT = {
 }
 
 
-class SearchFailed(Exception):  # noqa: N818 (a situation, not a class of mistakes)
+class SearchFailed(Exception):
     """The search could not do what it promises; the message says for which goals."""
 
 

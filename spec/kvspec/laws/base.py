@@ -64,6 +64,6 @@ class Law:
 
     def judge(self, case: Any) -> bool | None:
         """On numbers: None where the premise is not met, else whether the law holds."""
-        if not self.applies(INTS, case):
+        if self.applies is not always and not self.applies(INTS, case):
             return None
         return bool(self.holds(INTS, case))

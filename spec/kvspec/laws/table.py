@@ -42,11 +42,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class SharedSlot:
-    """One written slot that two live positions name: the prefixes (interned) that each must read there."""
+class Tenancy:
+    """One entry of one row, or one slot that was just written. strangers: other live positions that name one of its
+    written slots and must read another prefix there.
+    """
 
-    one: Any
-    other: Any
+    strangers: Any
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,9 @@ def names_a_held_block(a: Algebra, entry: Entry) -> Any:
     return a.all_of(entry.times_free == 0, entry.refcount >= 1)
 
 
-def same_prefix(a: Algebra, slot: SharedSlot) -> Any:
-    """Both must read the same KV."""
-    return slot.one == slot.other
+def no_strangers(a: Algebra, tenancy: Tenancy) -> Any:
+    """Whoever else names the slot must read the same KV there."""
+    return tenancy.strangers == 0
 
 
 def untouched(a: Algebra, frame: Frame) -> Any:
@@ -150,9 +151,9 @@ LAWS = (
         "table.no-alias",
         Level.MUST,
         "Two live positions share a written slot only where they must read the same KV there.",
-        SharedSlot,
-        same_prefix,
-        breaking=SharedSlot(one=1, other=2),
+        Tenancy,
+        no_strangers,
+        breaking=Tenancy(strangers=1),
         source="Silent wrong output; empty lookahead slots may be shared until one is written.",
     ),
     Law(

@@ -1,0 +1,128 @@
+"""`kvconform vectors`: list the shipped edge cases, generate them again, run them on a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kvspec.edges.vectors import Vector
+from rich.console import Console
+from rich.markup import escape
+
+from kvconform import vectors
+from kvconform.adapter import AdapterMistake, capabilities_of
+from kvconform.errors import CONFORMS, INCONCLUSIVE, VIOLATES, TargetError, UsageError
+from kvconform.listing import plain_table
+from kvconform.report.progress import bar
+from kvconform.run import Run
+from kvconform.targets import Target
+from kvspec.edges import vectors as edges
+from kvspec.vocabulary import Capability, Config, Level
+
+Write = Callable[[Any], None]
+
+
+def vectors_json(those: Sequence[Vector]) -> list[dict[str, Any]]:
+    """Vectors as rows."""
+    return [
+        {"id": v.id, "goal": v.goal, "laws": list(v.laws), "needs": list(v.needs), "operations": len(v.operations)}
+        for v in those
+    ]
+
+
+def vectors_list(console: Console, write: Write) -> None:
+    """Print the shipped vectors."""
+    shipped = edges.load()
+    gone = [{"id": u.id, "goal": u.goal, "reason": u.reason} for u in shipped.unreachable]
+    write({"schema": "kvconform/vectors-list@1", "vectors": vectors_json(shipped.vectors), "unreachable": gone})
+    table = plain_table("vector", "operations", "goal")
+    for vector in shipped.vectors:
+        table.add_row(vector.id, str(len(vector.operations)), escape(vector.goal))
+    console.print(table)
+    for unreachable in shipped.unreachable:
+        console.print(f"unreachable: {unreachable.id}: {unreachable.reason}", markup=False)
+    console.print(f"\n{len(shipped.vectors)} vectors, {len(shipped.unreachable)} goals proved unreachable")
+
+
+def generate(console: Console, check_only: bool, write: Write) -> int:
+    """Generate the vectors again; with check_only compare them with the shipped bytes."""
+    from kvspec.edges import generate as generating
+
+    with bar() as report:
+        fresh = generating.generate(progress=lambda done, of: report("vectors", done, of))
+    shipped = edges.load()
+    same = generating.dump(fresh) == edges.path().read_bytes()
+    differing = sorted({v.id for v in fresh.vectors} ^ {v.id for v in shipped.vectors})
+    write({"schema": "kvconform/vectors-check@1", "vectors": len(fresh.vectors), "same": same, "differing": differing})
+    console.print(f"{len(fresh.vectors)} vectors, {len(fresh.unreachable)} goals proved unreachable")
+    if same:
+        console.print("the shipped file has the same bytes")
+        return CONFORMS
+    if check_only:
+        console.print("the shipped file DIFFERS; write it anew with: kvconform vectors generate")
+        return VIOLATES
+    edges.path().write_bytes(generating.dump(fresh))
+    console.print(f"written: {edges.path()}", markup=False)
+    return CONFORMS
+
+
+def choose_vectors(ids: Sequence[str]) -> list[Vector]:
+    """The vectors whose ids are, or begin with, these; all for none. Raises UsageError where one names nothing."""
+    shipped = edges.load().vectors
+    for wanted in ids:
+        if not any(_named(vector, wanted) for vector in shipped):
+            raise UsageError(f"no vector is called {wanted!r}; see: kvconform vectors list")
+    return [v for v in shipped if not ids or any(_named(v, wanted) for wanted in ids)]
+
+
+def _named(vector: Vector, wanted: str) -> bool:
+    return vector.id == wanted or vector.id.startswith(wanted.rstrip("/") + "/")
+
+
+def run_vectors(
+    console: Console, target: Target, chosen: Sequence[Vector], without: frozenset[Capability], write: Write
+) -> int:
+    """Play the vectors on a target and print what became of each; the exit code."""
+    capabilities = capabilities_of(target.adapter) - without
+
+    def start(config: Config) -> Run:
+        return Run(target.adapter, config, without=without)
+
+    try:
+        played = [vectors.play(start, vector, target.adapter, capabilities) for vector in chosen]
+    except AdapterMistake as error:
+        raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
+    rows = [_played(one) for one in played]
+    failed, passed = [r for r in rows if r["result"] == "failed"], [r for r in rows if r["result"] == "passed"]
+    code = VIOLATES if failed else CONFORMS if passed else INCONCLUSIVE
+    verdict = {VIOLATES: "violates", CONFORMS: "conforms", INCONCLUSIVE: "inconclusive"}[code]
+    write({"schema": "kvconform/vectors-run@1", "target": target.spec, "verdict": verdict, "vectors": rows})
+    table = plain_table("vector", "result", "")
+    for row in rows:
+        colour = {"passed": "green", "failed": "red", "skipped": "yellow"}[row["result"]]
+        table.add_row(row["id"], f"[{colour}]{row['result']}[/]", escape(row["why"]))
+    console.print(table)
+    skipped = len(rows) - len(failed) - len(passed)
+    console.print(f"\n{len(passed)} passed, {len(failed)} failed, {skipped} skipped: {verdict}")
+    if code == INCONCLUSIVE:
+        console.file.flush()
+    return code
+
+
+def _played(one: vectors.Played) -> dict[str, Any]:
+    """A vector fails where a MUST law breaks; an unexpected verdict that breaks none is a matter of precision."""
+    broken = [raw.violation for raw in vectors.raws(one)]
+    must = [violation for violation in broken if violation.law.level is Level.MUST]
+    word = one.verdict.value if one.verdict else None
+    result = "failed" if must else "skipped" if one.skipped else "passed"
+    why = f"{must[0].law.id}: {must[0].message}" if must else one.skipped
+    if not why and broken:
+        why = f"{broken[0].law.id} ({broken[0].law.level.value}): {broken[0].message}"
+    return {
+        "id": one.vector.id,
+        "result": result,
+        "verdict": word,
+        "expected": one.vector.expects[-1],
+        "violated": sorted({violation.law.id for violation in broken}),
+        "why": why,
+    }
