@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
-import click
 import msgspec
 import typer
 from rich.console import Console
@@ -22,9 +21,7 @@ from kvconform.errors import (
     NO_TARGET,
     USAGE,
     VIOLATES,
-    Inconclusive,
     KvconformError,
-    TargetError,
     UsageError,
 )
 
@@ -35,6 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    pretty_exceptions_enable=False,
 )
 vectors_app = typer.Typer(help="The solver's edge cases: list, generate, run.", no_args_is_help=True)
 engines_app = typer.Typer(help="Published engines: fetch their Python sources.", no_args_is_help=True)
@@ -283,21 +281,27 @@ def main() -> None:
         code = app(standalone_mode=False)
     except KvconformError as error:
         _fail(str(error), error.exit_code)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
-    except click.ClickException as error:
-        _fail(f"{error.format_message()} (see: kvconform --help)", USAGE)
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", INCONCLUSIVE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: be quiet about it
         sys.exit(INCONCLUSIVE)
+    except Exception as error:
+        # The parser's own errors; typer ships its own copy of click's classes, so they are known by what they offer.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        _fail_usage(message())
     sys.exit(code or 0)
+
+
+def _fail_usage(message: str) -> None:
+    if message.startswith("Usage:"):  # no arguments: the message is the help text
+        print(message)
+        sys.exit(USAGE)
+    _fail(f"{message} (see: kvconform --help)", USAGE)
 
 
 def _fail(message: str, code: int) -> None:
     print(f"kvconform: {message}", file=sys.stderr)
     sys.exit(code)
-
-
-__all__ = ["Inconclusive", "TargetError", "app", "main"]

@@ -22,9 +22,3 @@ class TargetError(KvconformError):
     """The target cannot be loaded or driven."""
 
     exit_code = NO_TARGET
-
-
-class Inconclusive(KvconformError):
-    """Something applicable was not exercised, or nothing was selected."""
-
-    exit_code = INCONCLUSIVE

@@ -15,8 +15,6 @@ from kvconform.errors import TargetError, UsageError
 from kvconform.reference import ReferenceAdapter
 from kvspec.vocabulary import Capability
 
-Write = Callable[[Any], None]
-
 
 def plain_table(*titles: str) -> Table:
     """A table without lines."""
@@ -65,13 +63,20 @@ def _absent(name: str, version: str, note: str) -> dict[str, Any]:
 
 def show(rows: Sequence[dict[str, Any]], console: Console) -> None:
     """Print the targets."""
-    table = plain_table("target", "available", "", "capabilities")
-    reference = set(rows[0]["capabilities"])
+    table = plain_table("target", "", "capabilities")
+    reference = rows[0]["capabilities"]
     for row in rows:
-        same = row["capabilities"] and set(row["capabilities"]) == reference and row is not rows[0]
-        offered = "as reference" if same else ", ".join(row["capabilities"])
-        table.add_row(escape(row["name"]), "yes" if row["available"] else "no", escape(row["note"]), offered)
+        note = row["note"] if row["available"] else f"not available: {row['note']}"
+        offered = ", ".join(reference) if row is rows[0] else _compared(row["capabilities"], reference)
+        table.add_row(escape(row["name"]), escape(note), offered if row["available"] else "")
     console.print(table)
+
+
+def _compared(offered: Sequence[str], reference: Sequence[str]) -> str:
+    """Capabilities in terms of the reference's."""
+    less = [f"no {name}" for name in reference if name not in offered]
+    more = [f"and {name}" for name in offered if name not in reference]
+    return ", ".join([*more, *less]) or "as reference"
 
 
 # -- engines --------------------------------------------------------------------------------------------------------

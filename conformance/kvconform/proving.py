@@ -55,12 +55,12 @@ def _show(console: Console, results: Sequence[Any], verbose: bool) -> None:
     for result in results:
         if verbose or not result.good:
             mark = "[green]" if result.good else "[red]"
-            console.print(f"{mark}{result.status:8}[/] {result.kind:10} {result.id}: {escape(result.statement)}")
+            console.print(f"{mark}{result.status:8}[/] {result.kind.value:10} {result.id}: {escape(result.statement)}")
         if not result.good:
             console.print(f"  {escape(str(result.reason or ''))} {escape(str(result.countermodel or ''))}")
     areas: dict[str, Counter[str]] = {}
     for result in results:
-        areas.setdefault(result.id.partition(".")[0], Counter())[result.kind] += 1
+        areas.setdefault(result.id.partition(".")[0], Counter())[result.kind.value] += 1
     for area, kinds in areas.items():
         told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         console.print(f"{area:12} {sum(kinds.values()):4} obligations: {told}")
