@@ -11,6 +11,7 @@ from rich.markup import escape
 from kvconform import faults, vectors
 from kvconform.adapter import capabilities_of
 from kvconform.errors import UsageError
+from kvconform.faults.classes import CLASSES
 from kvconform.finding import Finding
 from kvconform.listing import plain_table
 from kvconform.report.classes import likely_classes
@@ -59,6 +60,60 @@ def catalogue(console: Console) -> None:
     console.print(f"\n{len(CATALOGUE)} laws, catalogue {CATALOGUE_VERSION}; one explained: kvconform laws ID")
 
 
+def laws_markdown() -> str:
+    """docs/laws.md."""
+    lines = [
+        "# The laws",
+        "",
+        f"Catalogue {CATALOGUE_VERSION}, {len(CATALOGUE)} laws. Written by `make docs` from `spec/kvspec/laws`; do not edit.",
+        "",
+        "MUST: safety and soundness. SHOULD: quality that users may rely on; counts with `--strict`. MAY: advice.",
+    ]
+    for law in CATALOGUE.values():
+        proof = proved_by(law.id)
+        breakers = [f"`fault:{fault.name}`" for fault in faults.CATALOGUE.values() if law.id in fault.laws]
+        lines += ["", f"## {law.id}", "", f"**{law.level.value}**, judged on {_scope(law)}. {law.statement}", ""]
+        lines += [f"- Why: {law.source}", f"- Needs: {_needs(law)}", f"- Proved: {proof}"]
+        lines += [f"- Broken on purpose by: {', '.join(breakers)}"] if breakers else []
+    return "\n".join(lines) + "\n"
+
+
+def proved_by(law_id: str) -> str:
+    """Where the law is proved, or why it is not."""
+    from kvspec.theorems import OBLIGATIONS, UNPROVED
+
+    if law_id in UNPROVED:
+        return f"no; {UNPROVED[law_id]}"
+    count = sum(obligation.law == law_id for obligation in OBLIGATIONS)
+    return f"`kvconform prove --law {law_id}` ({count} obligations)"
+
+
+def faults_markdown() -> str:
+    """docs/faults.md."""
+    lines = [
+        "# Fault classes and the fault catalogue",
+        "",
+        "Written by `make docs` from `conformance/kvconform/faults`; do not edit.",
+        "",
+        "## How block managers go wrong",
+        "",
+        "Classes of public bug reports on the block managers of LLM inference engines, 2023 to 2026.",
+        "",
+        "| class | what | wrong on purpose |",
+        "|---|---|---|",
+    ]
+    for name, words in CLASSES.items():
+        mine = [f"`{fault.name}`" for fault in faults.CATALOGUE.values() if fault.fault_class == name]
+        lines.append(f"| {name} | {words} | {', '.join(mine)} |")
+    lines += ["", "## Block managers that are wrong on purpose", ""]
+    lines += ["Each is the reference with one decision changed: `kvconform check fault:NAME`.", ""]
+    lines += ["| fault | class | what it does wrong | must be reported under | resembles |", "|---|---|---|---|---|"]
+    for fault in faults.CATALOGUE.values():
+        laws = ", ".join(f"`{law}`" for law in fault.laws)
+        lines.append(f"| `{fault.name}` | {fault.fault_class} | {fault.what} | {laws} | {fault.resembles} |")
+    return "\n".join(lines) + "\n"
+
+
 def one(law_id: str, console: Console) -> None:
     """Print one law. Raises UsageError for an unknown id."""
     law = CATALOGUE.get(law_id)
@@ -69,7 +124,9 @@ def one(law_id: str, console: Console) -> None:
     console.print(f"why      {escape(law.source)}")
     console.print(f"needs    {_needs(law)}")
     if likely_classes(law_id):
-        console.print(f"classes  {', '.join(likely_classes(law_id))} (docs/faults.md)")
+        told = "; ".join(f"{name} {CLASSES[name]}" for name in likely_classes(law_id))
+        console.print(f"classes  {told}")
+    console.print(f"proved   {escape(proved_by(law_id))}")
     numbers = ", ".join(f"{name} {value}" for name, value in asdict(law.breaking).items())
     console.print(f"breaks   a {type(law.breaking).__name__} with {escape(numbers)}")
     _example(law, console)

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kvconform.faults.classes import CLASSES
 from kvconform.report.model import LawLine, Report, ViolationLine
 from kvconform.report.story import setting, tell
 from kvconform.trace import config_from_json, operation_from_json
@@ -43,7 +44,8 @@ def _finding(number: int, v: ViolationLine, console: Console) -> None:
     console.print(f"  expected  {escape(v.expected)}")
     console.print(f"  observed  {escape(v.observed)}")
     if v.fault_class:
-        console.print(f"  likely    fault class {', '.join(v.fault_class)} (docs/faults.md)")
+        told = "; ".join(f"{name} {CLASSES[name]}" for name in v.fault_class)
+        console.print(f"  likely    {told}")
     console.print(f"  found by  {v.found_by}, fingerprint {v.fingerprint}")
     console.print(f"  reproduce {escape(v.reproduce)}\n", soft_wrap=True)
 

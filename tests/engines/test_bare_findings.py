@@ -1,0 +1,126 @@
+"""Each finding of docs/findings, confirmed against the bare manager: no run, no ledger, no judge of the kit.
+
+Only the published manager is called, in the order of its engine's scheduler, with stand-in sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kvconform.engines import LoadedEngine
+from kvconform.engines.vllm_managers import Generation, ManagerApi, find_manager
+from kvconform.engines.vllm_standins import Sequence, SequenceGroup
+from kvconform.engines.vllm_standins import SequenceStatus as Status
+
+Published = Callable[[str], LoadedEngine]
+
+
+def second(engine: LoadedEngine, size: int, gpu: int, cpu: int, watermark: int = 0) -> tuple[Any, ManagerApi]:
+    api = find_manager(engine, Generation.SECOND)
+    return api.manager(size, gpu, cpu, watermark=(watermark + 0.5) / gpu if watermark else 0.0), api
+
+
+def admitted(manager: Any, size: int, prompt: int) -> tuple[Sequence, SequenceGroup]:
+    seq = Sequence(1, range(prompt), size)
+    group = SequenceGroup("a", [seq])
+    assert manager.can_allocate(group).name == "OK"
+    manager.allocate(group)
+    seq.status = Status.RUNNING
+    return seq, group
+
+
+def swapped_out_and_back(manager: Any, size: int) -> str:
+    """One sequence of one block, one token generated but not appended, swapped out, and in if the guard says OK."""
+    seq, group = admitted(manager, size, size)
+    seq.tokens.append(9)
+    assert manager.can_swap_out(group)
+    manager.swap_out(group)
+    seq.status = Status.SWAPPED
+    verdict: str = manager.can_swap_in(group, 0).name
+    if verdict == "OK":
+        manager.swap_in(group)
+        seq.status = Status.RUNNING
+        manager.append_slots(seq, 0)
+    return verdict
+
+
+def test_unseen_tokens_ignored_by_swap_in(published: Published) -> None:
+    """docs/findings/vllm-8824.md"""
+    manager, api = second(published("0.6.2"), 1, 1, 1)
+    with pytest.raises(api.out_of_blocks):
+        swapped_out_and_back(manager, 1)
+    manager, _ = second(published("0.6.3"), 1, 1, 2)
+    assert swapped_out_and_back(manager, 1) == "NEVER"
+
+
+@pytest.mark.parametrize("version", ["0.6.3", "0.10.2"])
+def test_empty_lookahead_blocks_forgotten_by_swap_out(published: Published, version: str) -> None:
+    """docs/findings/vllm-lookahead-tail.md"""
+    manager, api = second(published(version), 1, 4, 3)
+    seq, group = admitted(manager, 1, 1)
+    seq.tokens.append(1)
+    manager.append_slots(seq, 2)
+    seq.tokens.append(2)
+    row = manager.get_block_table(seq)
+    assert len(row) == 4
+    assert manager.get_num_free_cpu_blocks() == 3
+    assert manager.can_swap_out(group)
+    with pytest.raises(api.out_of_blocks):
+        manager.swap_out(group)
+    assert manager.get_block_table(seq) == row, "the table stays as it was, though its blocks were given back"
+    assert manager.get_num_free_gpu_blocks() > 0
+
+
+def test_forked_group_does_not_fit_where_the_guard_says(published: Published) -> None:
+    """docs/findings/vllm-forked-swap.md"""
+    for version, expected in (("0.6.2", True), ("0.6.3", False)):
+        manager, api = second(published(version), 1, 1, 1)
+        seq, group = admitted(manager, 1, 1)
+        seq.tokens.append(1)
+        child = Sequence(2, [*seq.tokens[:-1], 2], 1, Status.RUNNING)
+        group.add(child)
+        manager.fork(seq, child)
+        assert manager.can_swap_out(group) is expected
+        if expected:
+            with pytest.raises(api.out_of_blocks):
+                manager.swap_out(group)
+
+
+@pytest.mark.parametrize("version", ["0.2.7", "0.6.2"])
+def test_readmission_counts_finished_sequences_as_owners(published: Published, version: str) -> None:
+    """docs/findings/vllm-readmission-leak.md"""
+    api = find_manager(published(version), Generation.FIRST)
+    manager = api.manager(1, 3, 0, watermark=0.0)
+    seq, group = admitted(manager, 1, 1)
+    seq.tokens.append(1)
+    child = Sequence(2, [*seq.tokens[:-1], 2], 1, Status.RUNNING)
+    group.add(child)
+    manager.fork(seq, child)
+    seq.status = Status.FINISHED_STOPPED  # it stays in the group, as candidate output
+    manager.free(seq)
+    manager.free(child)  # preempted by recompute: it is the only running sequence
+    child.status = Status.WAITING
+    assert manager.get_num_free_gpu_blocks() == 3
+    assert manager.can_allocate(group).name == "OK"
+    manager.allocate(group)
+    child.status = Status.FINISHED_STOPPED
+    manager.free(child)
+    assert manager.get_num_free_gpu_blocks() == 1, "two blocks never come back"
+
+
+@pytest.mark.parametrize(("version", "appended"), [("0.6.2", True), ("0.6.3", False), ("0.10.2", False)])
+def test_swap_in_waits_for_ever_below_the_watermark(published: Published, version: str, appended: bool) -> None:
+    """docs/findings/vllm-later-for-ever.md"""
+    manager, _ = second(published(version), 1, 2, 2, watermark=1)
+    seq, group = admitted(manager, 1, 1)
+    seq.tokens.append(9)
+    if appended:
+        manager.append_slots(seq, 0)  # the watermark is there to grow into
+    assert manager.can_swap_out(group)
+    manager.swap_out(group)
+    seq.status = Status.SWAPPED
+    assert manager.get_num_free_gpu_blocks() == 2, "nothing else is there, and nothing can change any more"
+    assert manager.can_swap_in(group, 0).name == "LATER"
