@@ -56,6 +56,20 @@ def test_unseen_tokens_ignored_by_swap_in(published: Published) -> None:
     assert swapped_out_and_back(manager, 1) == "NEVER"
 
 
+def test_unseen_tokens_ignored_where_the_longest_sequence_fits_the_pool(published: Published) -> None:
+    """docs/findings/vllm-8824.md, inside the bound that vLLM sets at start-up."""
+    for version, fails in (("0.6.2", True), ("0.6.3", False)):
+        manager, api = second(published(version), 1, 3, 2)
+        other = Sequence(2, (5, 6), 1)
+        manager.allocate(SequenceGroup("b", [other]))
+        other.status = Status.RUNNING
+        if fails:
+            with pytest.raises(api.out_of_blocks):
+                swapped_out_and_back(manager, 1)
+        else:
+            assert swapped_out_and_back(manager, 1) == "LATER"
+
+
 @pytest.mark.parametrize("version", ["0.6.3", "0.10.2"])
 def test_empty_lookahead_blocks_forgotten_by_swap_out(published: Published, version: str) -> None:
     """docs/findings/vllm-lookahead-tail.md"""

@@ -31,6 +31,13 @@ def variable(name: str) -> Any:
 class Bits(Terms):
     """Bit-vector terms. Conditions are those of `Terms`; numbers are signed."""
 
+    def copy(self) -> Bits:
+        """The same quotients so far; further ones are its own."""
+        copied = Bits()
+        copied.definitions = list(self.definitions)
+        copied._quotients = list(self._quotients)
+        return copied
+
     def ite(self, condition: Any, then: Any, otherwise: Any) -> Any:
         """`then` where the condition holds, else `otherwise`."""
         if isinstance(condition, bool):

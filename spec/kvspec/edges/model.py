@@ -171,6 +171,13 @@ def scheduled(a: Algebra, state: State) -> Any:
     return a.any_of(state.one.scheduled, state.two.scheduled)
 
 
+def step_matters(state: State) -> bool:
+    """Whether a step would change anything; only where the kinds of all operations so far are settled."""
+    return bool(
+        state.one.scheduled or state.two.scheduled or state.filler.scheduled or state.swap_out_pending
+    )
+
+
 def running(a: Algebra, state: State) -> Any:
     """Whether the group under test runs."""
     return a.all_of(state.one.live, a.negate(state.swapped))

@@ -21,6 +21,7 @@ from kvspec.edges.model import (
     MOST_BLOCKS,
     START,
     Filler,
+    Kind,
     Member,
     Move,
     Order,
@@ -34,7 +35,7 @@ from kvspec.edges.search import (
     MOST_STEP,
     SearchFailed,
     argument_range,
-    move_in_range,
+    in_range,
     new_sizes,
     sizes_in_range,
     within,
@@ -137,7 +138,7 @@ class Unreachability:
         move = Move(*(variable(part) for part in ("kind", "first", "second")))
         allowed, following = transition(self.bits, self.orders, self.sizes, self.state, move)
         kept = invariant(self.bits, self.orders, self.sizes, following)
-        if not self._holds(move_in_range(move), allowed, z3.Not(kept)):
+        if not self._holds(z3.And([z3.Implies(move.kind == int(kind), in_range(kind, move)) for kind in Kind]), allowed, z3.Not(kept)):
             raise SearchFailed("some operation does not keep the invariant")
 
     def proved(self, goal: Goal) -> bool:

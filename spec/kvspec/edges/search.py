@@ -4,23 +4,36 @@ Knows z3, the model and the meaning of goals; must not know token ids or how vec
 
 Least means, in this order: the fewest operations; the least kind of each operation in turn (in the order of `Kind`); the
 fewest GPU blocks, CPU blocks, slots in a block, watermark blocks; the least arguments of each operation in turn; the
-least argument of the guarded operation; the least lookahead of the run. Each is fixed in turn to its minimum, so that
-the result is the same whatever the solver finds first. All goals that are left are looked for together: one question
-settles the kinds, and with these settled the numbers are small questions.
+least argument of the guarded operation; the least lookahead of the run. The kinds of operations are enumerated (only a
+few thousand orders of them make sense), the numbers are the solver's: each is fixed in turn to its minimum, so that the
+result is the same whatever the solver finds first. (With the kinds left to the solver too, lives of eight operations
+took it minutes.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import z3
 
 from kvspec.edges.bits import Bits, variable
 from kvspec.edges.edge import reached
-from kvspec.edges.goals import Goal
-from kvspec.edges.model import MOST_BLOCKS, START, Kind, Move, Order, Sizes, State, after, no_unused, transition
+from kvspec.edges.goals import Feature, Goal
+from kvspec.edges.model import (
+    MOST_BLOCKS,
+    START,
+    Kind,
+    Move,
+    Order,
+    Sizes,
+    State,
+    after,
+    legal,
+    no_unused,
+    step_matters,
+)
 from kvspec.terms import truth
 from kvspec.vocabulary import Guard
 
@@ -81,94 +94,68 @@ def sizes_in_range(sizes: Sizes) -> Any:
     return z3.And([within(getattr(sizes, name), *bounds) for name, bounds in RANGES.items()])
 
 
-def move_in_range(move: Move) -> Any:
-    """Whether the arguments of an operation are among those searched."""
-    limits = [
-        z3.Implies(move.kind == int(kind), z3.And(move.first <= most, move.second <= most))
-        for kind, most in ((kind, MOST_ARGUMENT.get(kind, MOST_LOOKAHEAD)) for kind in Kind)
-    ]
-    return z3.And(within(move.first, 0, MOST_PROMPT), within(move.second, 0, MOST_STEP), *limits)
+def in_range(kind: Kind, move: Move) -> Any:
+    """Whether the arguments of an operation of this kind are among those searched."""
+    first = within(move.first, 0, MOST_ARGUMENT.get(kind, MOST_LOOKAHEAD))
+    return z3.And(first, within(move.second, 0, MOST_STEP))
 
 
+@dataclass(frozen=True)
 class Life:
-    """The model unrolled from the empty state, one operation at a time, for engines bound to the same orders.
+    """A sequence of operations of settled kinds from the empty state; the solver chooses the sizes and the arguments.
 
-    kinds: the kinds of the operations where they are settled; beyond those the solver chooses them.
+    conditions: that every operation so far is legal and approved.
     """
 
-    def __init__(self, orders: frozenset[Order], kinds: Sequence[int] = ()) -> None:
-        self.orders = orders
-        self.solver = z3.SolverFor("QF_BV")
-        self.bits = Bits()
-        self.sizes = new_sizes()
-        self.moves: list[Move] = []
-        self.state: State = START
-        self.argument = variable("argument")
-        self._defined = 0
-        self.solver.add(sizes_in_range(self.sizes))
-        if Order.LOOKAHEAD_FIXED not in orders:
-            self.solver.add(self.sizes.lookahead == 0)
-        for kind in kinds:
-            self.extend(kind)
+    orders: frozenset[Order]
+    sizes: Sizes
+    moves: tuple[Move, ...] = ()
+    state: State = START
+    conditions: tuple[Any, ...] = ()
+    bits: Bits = field(default_factory=Bits)
 
-    def extend(self, kind: int | None = None) -> None:
-        """Add one operation, of this kind where one is given."""
+    def longer(self) -> Iterator[Life]:
+        """The lives of one operation more, the least kind first."""
+        for kind in Kind:
+            life = self._extended(kind)
+            if life is not None:
+                yield life
+
+    def _extended(self, kind: Kind) -> Life | None:
+        """None where no engine bound to these orders goes on so, whatever the numbers, or where it is pointless: a
+        step that changes nothing is in no shortest life.
+        """
+        if kind is Kind.STEP and not step_matters(self.state):
+            return None
+        bits = self.bits.copy()
         at = len(self.moves)
-        move = Move(*(variable(f"{part}.{at}") for part in ("kind", "first", "second")))
-        if kind is None:
-            allowed, self.state = transition(self.bits, self.orders, self.sizes, self.state, move)
-        else:
-            allowed, self.state = after(self.bits, Kind(kind), self.orders, self.sizes, self.state, move)
-            allowed = z3.And(truth(allowed), move.kind == kind, no_unused(self.bits, Kind(kind), move))
-        self.moves.append(move)
-        self.solver.add(move_in_range(move), allowed)
-        self._define()
+        move = Move(kind, variable(f"first.{at}"), variable(f"second.{at}"))
+        allowed, state = after(bits, kind, self.orders, self.sizes, self.state, move)
+        if z3.is_false(z3.simplify(truth(allowed))):
+            return None
+        arguments = z3.And(in_range(kind, move), no_unused(bits, kind, move))
+        return replace(
+            self,
+            moves=(*self.moves, move),
+            state=state,
+            conditions=(*self.conditions, allowed, arguments),
+            bits=bits,
+        )
 
-    def goal_term(self, goal: Goal) -> Any:
-        """The goal, asked after the operations so far."""
-        term = reached(self.bits, goal, self.orders, self.sizes, self.state, self.argument)
-        self._define()
-        return z3.And(within(self.argument, *argument_range(goal.guard)), term)
+    def may_reach(self, goal: Goal) -> bool:
+        """Whether the goal's guard may be asked now, of a group that came about as the goal says."""
+        pair = self.state.two.live
+        if goal.guard is not Guard.ALLOCATE and (
+            (Feature.FORK in goal.features) != (pair and self.state.forked)
+            or (Feature.SIBLINGS in goal.features) != (pair and not self.state.forked)
+        ):
+            return False
+        may_ask = legal(self.bits, goal.guard, self.orders, self.sizes, self.state, ARGUMENT)
+        return not z3.is_false(z3.simplify(truth(may_ask)))
 
-    def _define(self) -> None:
-        self.solver.add(self.bits.definitions[self._defined :])
-        self._defined = len(self.bits.definitions)
 
-    def check(self, *assumptions: Any) -> Any:
-        """A model, or None where there is none.
-
-        Raises SearchFailed where the solver does not know.
-        """
-        answer = self.solver.check(*assumptions)
-        if answer == z3.unknown:
-            raise SearchFailed(f"the solver gave up: {self.solver.reason_unknown()}")
-        return self.solver.model() if answer == z3.sat else None
-
-    def least(self, condition: Any, terms: Sequence[Any]) -> list[int] | None:
-        """The least values of the terms, each in turn, where the condition holds; None where it cannot hold.
-
-        No term is ever negative.
-        """
-        self.solver.push()
-        self.solver.add(condition)
-        model = self.check()
-        values = None if model is None else [self._fix_least(term) for term in terms]
-        self.solver.pop()
-        return values
-
-    def _fix_least(self, term: Any) -> int:
-        value = value_of(self.solver.model(), term)
-        while value > 0:
-            smaller = z3.FreshBool("smaller")
-            self.solver.add(z3.Implies(smaller, term < value))
-            model = self.check(smaller)
-            if model is None:
-                break
-            value = value_of(model, term)
-        self.solver.add(term == value)
-        if self.check() is None:
-            raise SearchFailed("a value that the solver gave does not hold any more")
-        return value
+ARGUMENT = variable("argument")
+"""The argument of the guarded operation that ends a life."""
 
 
 def value_of(model: Any, term: Any) -> int:
@@ -177,44 +164,91 @@ def value_of(model: Any, term: Any) -> int:
 
 
 class Search:
-    """Looks for all goals at once among lives of the same length, and settles each goal's least life."""
+    """Looks for goals among lives of one length after the other, the least kinds of operations first."""
 
     def __init__(self, orders: frozenset[Order]) -> None:
-        self.orders = orders
-        self.life = Life(orders)
+        self.sizes = new_sizes()
+        self.solver = z3.SolverFor("QF_BV")
+        self.solver.add(sizes_in_range(self.sizes))
+        if Order.LOOKAHEAD_FIXED not in orders:
+            self.solver.add(self.sizes.lookahead == 0)
+        self.lives = [Life(orders, self.sizes)]
 
     def longer(self) -> None:
         """Go on with lives of one operation more."""
-        self.life.extend()
+        self.lives = [longer for life in self.lives for longer in life.longer()]
 
     def find(self, goals: Sequence[Goal]) -> Iterator[tuple[Goal, Path]]:
         """Those of the goals that lives of this length can reach, each with its least path."""
-        left = {goal: self.life.goal_term(goal) for goal in goals}
-        kinds = [move.kind for move in self.life.moves]
-        while left:
-            least = self.life.least(z3.Or(list(left.values())), kinds)
-            if least is None:
-                return
-            yield from self._goals_of(tuple(least), left)
+        left = list(goals)
+        for life in self.lives:
+            candidates = [goal for goal in left if life.may_reach(goal)]
+            for goal, path in self._find_in(life, candidates):
+                left.remove(goal)
+                yield goal, path
 
-    def _goals_of(self, kinds: tuple[int, ...], left: dict[Goal, Any]) -> Iterator[tuple[Goal, Path]]:
-        """Of the goals that are left, those that operations of these kinds reach. They are the least kinds that reach
-        any of them, hence the least for each.
-        """
-        life = Life(self.orders, kinds)
-        sizes = [getattr(life.sizes, name) for name in ("gpu", "cpu", "block", "watermark")]
+    def _find_in(self, life: Life, goals: Sequence[Goal]) -> Iterator[tuple[Goal, Path]]:
+        if not goals:
+            return
+        bits = life.bits.copy()
+        terms = {goal: self._term(bits, life, goal) for goal in goals}
+        self.solver.push()
+        self.solver.add(*life.conditions, *bits.definitions)
+        if self._least(z3.Or(list(terms.values())), []) is not None:
+            for goal, term in terms.items():
+                values = self._least(term, self._numbers(life))
+                if values is not None:
+                    yield goal, _path(life, values)
+        self.solver.pop()
+
+    def _term(self, bits: Bits, life: Life, goal: Goal) -> Any:
+        term = reached(bits, goal, life.orders, life.sizes, life.state, ARGUMENT)
+        return z3.And(within(ARGUMENT, *argument_range(goal.guard)), term)
+
+    def _numbers(self, life: Life) -> list[Any]:
+        """What is to be minimised, in order."""
+        sizes = [getattr(self.sizes, name) for name in ("gpu", "cpu", "block", "watermark")]
         arguments = [term for move in life.moves for term in (move.first, move.second)]
-        terms = [*sizes, *arguments, life.argument, life.sizes.lookahead]
-        for goal in list(left):
-            values = life.least(life.goal_term(goal), terms)
-            if values is not None:
-                del left[goal]
-                yield goal, _path(kinds, values)
+        return [*sizes, *arguments, ARGUMENT, self.sizes.lookahead]
+
+    def _least(self, condition: Any, terms: Sequence[Any]) -> list[int] | None:
+        """The least values of the terms, each in turn, where the condition holds; None where it cannot hold.
+
+        No term is ever negative.
+        """
+        self.solver.push()
+        self.solver.add(condition)
+        model = self._check()
+        values: list[int] | None = None if model is None else []
+        for term in terms if values is not None else ():
+            value, model = self._fix_least(model, term)
+            values.append(value)
+        self.solver.pop()
+        return values
+
+    def _fix_least(self, model: Any, term: Any) -> tuple[int, Any]:
+        """The least value of the term, which is then fixed, and a model in which it has that value."""
+        value = value_of(model, term)
+        while value > 0:
+            smaller = z3.FreshBool("smaller")
+            self.solver.add(z3.Implies(smaller, term < value))
+            found = self._check(smaller)
+            if found is None:
+                break
+            model, value = found, value_of(found, term)
+        self.solver.add(term == value)
+        return value, model
+
+    def _check(self, *assumptions: Any) -> Any:
+        answer = self.solver.check(*assumptions)
+        if answer == z3.unknown:
+            raise SearchFailed(f"the solver gave up: {self.solver.reason_unknown()}")
+        return self.solver.model() if answer == z3.sat else None
 
 
-def _path(kinds: tuple[int, ...], values: list[int]) -> Path:
+def _path(life: Life, values: list[int]) -> Path:
     gpu, cpu, block, watermark, *arguments, argument, lookahead = values
-    moves = (Move(Kind(kind), *arguments[2 * at : 2 * at + 2]) for at, kind in enumerate(kinds))
+    moves = (Move(move.kind, *arguments[2 * at : 2 * at + 2]) for at, move in enumerate(life.moves))
     return Path(Sizes(gpu, cpu, block, watermark, lookahead), tuple(moves), argument)
 
 
