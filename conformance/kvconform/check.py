@@ -256,11 +256,13 @@ class Check:
                 known = found.get(finding.fingerprint)
                 if known is None or _order(finding) < _order(known):
                     found[finding.fingerprint] = finding
-        self.result.findings = list(found.values())
+        self.result.findings = _simplest(found.values())
 
     def _small(self, shrinker: Shrinker, raw: Raw, found: dict[str, Finding], budget: int) -> Finding | None:
         if raw.workload is not None:
             return progress.shrink(self.start, raw)
+        if raw.probe == probes.REPEAT:
+            return shrinker.shrink_repetition(raw)
         if raw.probe not in ("", "finish"):
             return _as_it_is(raw)
         for finding in found.values():
@@ -297,7 +299,16 @@ def _raw_order(raw: Raw) -> tuple[Any, ...]:
 
 def _order(finding: Finding) -> tuple[Any, ...]:
     size = Trace(finding.config, tuple(finding.operations)).size()
-    return _level(finding.violation.law), size, finding.violation.law.id, finding.violation.op
+    return _level(finding.violation.law), bool(finding.probe), size, finding.violation.law.id, finding.violation.op
+
+
+def _simplest(findings: Iterable[Finding]) -> list[Finding]:
+    """Without those that have all the features of a simpler one, and more: most likely they have its cause."""
+    kept: list[Finding] = []
+    for finding in sorted(findings, key=lambda f: (len(f.features), _order(f))):
+        if not any(other.key == finding.key and other.features <= finding.features for other in kept):
+            kept.append(finding)
+    return kept
 
 
 def _level(law: Law) -> int:

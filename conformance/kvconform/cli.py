@@ -62,12 +62,12 @@ def write_json(path: Path | None, data: Any) -> None:
     """Write JSON, all or nothing. Raises UsageError where the file cannot be written."""
     if path is None:
         return
-    partial = path.with_name(path.name + ".part")
     try:
+        partial = path.with_name(path.name + ".part")
         partial.write_bytes(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
         partial.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a path without a name, such as "."
+        raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def writable_folder(path: Path) -> Path:
@@ -283,6 +283,8 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", INCONCLUSIVE)
+    except SystemExit as error:  # not ours: standalone_mode is off; a target's own exit code means nothing here
+        _fail(f"the target ended the process (sys.exit({error.code!r})) instead of raising an error", NO_TARGET)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: be quiet about it
         sys.exit(INCONCLUSIVE)

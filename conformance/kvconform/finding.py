@@ -49,6 +49,11 @@ class Finding:
     workload: Workload | None = None
 
     @property
+    def key(self) -> Key:
+        """What it shares with every violation of its kind."""
+        return self.violation.law.id, self.violation.op, self.violation.error
+
+    @property
     def fingerprint(self) -> str:
         """Stable across seeds and tiers, short enough to read."""
         law, op, error = self.violation.law.id, self.violation.op, self.violation.error

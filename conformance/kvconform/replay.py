@@ -47,7 +47,10 @@ def replay(path: Path, target: Target) -> Replayed:
         file = read(path)
     except TraceError as error:
         raise UsageError(str(error)) from None
-    without = choose_capabilities(file.header.get("without", []))
+    names = file.header.get("without", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"{path}, line 1: without is a list of capabilities, not {names!r}")
+    without = choose_capabilities(names)
 
     def start(config: Config, *, record: bool = False) -> Run:
         return Run(target.adapter, config, without=without, record=record)

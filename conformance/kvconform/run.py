@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kvconform.adapter import Adapter, Order, capabilities_of
+from kvconform.adapter import Adapter, AdapterMistake, Order, capabilities_of
 from kvconform.driver import Driver, Outcome
 from kvconform.features import shape, used
 from kvconform.judge import Judge, Tally, Violation
@@ -60,7 +60,7 @@ class Run:
     """A manager under observation from its start on.
 
     without: capabilities that must not be used. laws: those to be judged. record: keep what was observed after each
-    operation (for reports; costs time). Raises whatever the adapter's `start` raises.
+    operation (for reports; costs time). Raises AdapterMistake where the adapter's `start` raises anything.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Run:
         self.config = config
         self.capabilities = capabilities_of(adapter) - without
         orders = frozenset(restriction.what for restriction in adapter.restrictions)
-        adapter.start(config)
+        _start(adapter, config)
         self.world = World(config, self.capabilities, orders)
         self.ledger = Ledger(config)
         self.driver = Driver(adapter, self.world, self.ledger, self.capabilities)
@@ -202,6 +202,16 @@ class Run:
             ),
         )
         self._note(self.judge.bench.found)
+
+
+def _start(adapter: Adapter, config: Config) -> None:
+    try:
+        adapter.start(config)
+    except AdapterMistake:
+        raise
+    except Exception as error:
+        problem = f"{type(adapter).__name__}.start({config}) raised {type(error).__name__}: {error}"
+        raise AdapterMistake(f"{problem}; where the manager allows no such configuration, declare a Domain") from error
 
 
 def replay(run: Run, operations: Iterable[Operation]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from kvconform.finding import Finding, Raw
+from kvconform.probes import repeated
 from kvconform.run import Found, Run
 from kvspec.vocabulary import (
     Allocate,
@@ -27,8 +28,10 @@ from kvspec.vocabulary import (
 )
 
 BUDGET = 8_000
+REPETITIONS = 200
+"""Candidates tried for one finding of a run that does not repeat."""
 
-Start = Callable[[Config], Run]
+Start = Callable[..., Run]
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,29 @@ class Shrinker:
                     best, improved = found, True
                     break
         return self._finding(best, raw)
+
+    def shrink_repetition(self, raw: Raw) -> Finding:
+        """The fewest operations found whose observations still differ from one run to the next. What differs by chance may
+        not differ when tried again, so this only ever drops operations, and keeps what did differ.
+        """
+        best, improved, spent = raw, True, 0
+        while improved and spent < REPETITIONS:
+            improved = False
+            for candidate in _fewer_operations(Trace(best.config, tuple(best.operations))):
+                spent += 1
+                differing = list(repeated(self._start, candidate.config, self._legal(candidate)))
+                if differing:
+                    best, improved = differing[0], True
+                    break
+        return Finding(best.violation, best.config, best.operations, raw.features, raw.found_by, raw.probe)
+
+    def _legal(self, trace: Trace) -> list[Operation]:
+        run = self._start(trace.config)
+        for op in trace.operations:
+            if not run.over and run.why_not(fitting := _fitting(op, run)) is None:
+                run.apply(fitting)
+        self.total += 3 * run.tally.operations
+        return run.operations
 
     def show(self, finding: Finding | Raw, trace: Trace) -> Finding | None:
         """The finding that replaying the trace shows for the violation's key, if any."""

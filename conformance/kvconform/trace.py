@@ -54,7 +54,7 @@ def _plain(value: object) -> Any:
 
 def operation_from_json(data: Any) -> Operation:
     """The operation that these JSON values say. Raises TraceError."""
-    if not isinstance(data, dict) or "op" not in data:
+    if not isinstance(data, dict) or not isinstance(data.get("op"), str):
         raise TraceError("an operation is an object with an 'op'")
     kind = OPERATIONS.get(data["op"])
     if kind is None:
@@ -142,15 +142,15 @@ def read(path: Path) -> TraceFile:
     header = _json(path, *lines[0])
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:
         raise TraceError(f"{path}, line 1: not a {SCHEMA} header")
-    operations = []
+    operations, number = [], 1
     try:
         config = config_from_json(header.get("config"))
-        number = 1
         for number, line in lines[1:]:
             operations.append(operation_from_json(_json(path, number, line)))
     except TraceError as error:
-        place = f"line {number}" if operations or "config" not in str(error) else "line 1"
-        raise TraceError(str(error) if str(error).startswith(str(path)) else f"{path}, {place}: {error}") from None
+        raise TraceError(
+            str(error) if str(error).startswith(str(path)) else f"{path}, line {number}: {error}"
+        ) from None
     return TraceFile(config, operations, header.get("law"), header)
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kvspec.edges.vectors import Vector
-
 from kvconform.adapter import Adapter
 from kvconform.finding import Raw, raws_of
 from kvconform.run import Run
 from kvconform.trace import config_from_json, operation_from_json
+from kvspec.edges.vectors import Vector
 from kvspec.vocabulary import Capability, Config, Operation, Verdict
 
 

@@ -138,3 +138,32 @@ def test_swap_in_waits_for_ever_below_the_watermark(published: Published, versio
     seq.status = Status.SWAPPED
     assert manager.get_num_free_gpu_blocks() == 2, "nothing else is there, and nothing can change any more"
     assert manager.can_swap_in(group, 0).name == "LATER"
+
+
+@pytest.mark.parametrize("version", ["0.6.2", "0.6.3", "0.10.2"])
+def test_abort_while_swapped_out_gives_a_block_object_to_the_wrong_pool(published: Published, version: str) -> None:
+    """docs/findings/vllm-abort-swapped.md"""
+    manager, _ = second(published(version), 1, 19, 3)
+
+    def admit(number: int, prompt: int) -> tuple[Sequence, SequenceGroup]:
+        seq = Sequence(number, range(prompt), 1)
+        group = SequenceGroup(str(number), [seq])
+        assert manager.can_allocate(group).name == "OK"
+        manager.allocate(group)
+        seq.status = Status.RUNNING
+        seq.tokens.append(1)
+        return seq, group
+
+    long, _ = admit(1, 18)
+    manager.free(long)  # finished
+    aborted, group = admit(2, 2)
+    assert manager.can_swap_out(group)
+    manager.swap_out(group)
+    aborted.status = Status.SWAPPED
+    other, group = admit(3, 1)
+    manager.free(aborted)  # while it is swapped out
+    assert manager.get_num_free_cpu_blocks() == 3
+    assert manager.can_swap_out(group)
+    with pytest.raises(IndexError):
+        manager.swap_out(group)
+    assert other.status is Status.RUNNING

@@ -18,10 +18,10 @@ OFFSET = {Edge.SHORT: -1, Edge.EXACT: 0, Edge.SPARE: 1, Edge.NEVER: -1, Edge.LAT
 """By how much the request fits: now for a slack, with every other group gone for a verdict class."""
 
 
-def edge_holds(a: Algebra, edge: Edge, asked: Demand, free: Any) -> Any:
+def edge_holds(a: Algebra, edge: Edge, wanted: Demand, free: Any) -> Any:
     """Whether a demand lies on the edge."""
-    slack = free - asked.need - asked.reserve
-    possible = asked.attainable - asked.need - asked.reserve
+    slack = free - wanted.need - wanted.reserve
+    possible = wanted.attainable - wanted.need - wanted.reserve
     if edge is Edge.NEVER:
         return possible == OFFSET[edge]
     if edge is Edge.LATER:
@@ -57,7 +57,7 @@ def _has(a: Algebra, feature: Feature, wanted: bool, sizes: Sizes, state: State,
 
 
 def _entering(a: Algebra, feature: Feature, wanted: bool, sizes: Sizes, tokens: Any) -> Any:
-    """The same for a group that is about to be admitted; whether it is a pair is the goal's to say."""
+    """The same for a group that is about to be admitted; whether it is a pair is for the admission to say."""
     if feature is Feature.WATERMARK:
         return sizes.watermark > 0 if wanted else sizes.watermark == 0
     if feature is Feature.PARTIAL:
@@ -66,10 +66,9 @@ def _entering(a: Algebra, feature: Feature, wanted: bool, sizes: Sizes, tokens: 
     return True
 
 
-def reached(a: Algebra, goal: Goal, orders: frozenset[Order], sizes: Sizes, state: State, argument: Any) -> Any:
-    """Whether asking the goal's guard with this argument, in this state, is legal and is what the goal wants."""
-    asked, free = demand(a, goal.guard, sizes, state, argument)
-    conditions = [legal(a, goal.guard, orders, sizes, state, argument), edge_holds(a, goal.edge, asked, free)]
+def asked(a: Algebra, goal: Goal, orders: frozenset[Order], sizes: Sizes, state: State, argument: Any) -> Any:
+    """Whether asking the goal's guard with this argument is legal in this state and shows the goal's features."""
+    conditions = [legal(a, goal.guard, orders, sizes, state, argument)]
     for feature in Feature:
         wanted = feature in goal.features
         if goal.guard is Guard.ALLOCATE:
@@ -77,3 +76,11 @@ def reached(a: Algebra, goal: Goal, orders: frozenset[Order], sizes: Sizes, stat
         else:
             conditions.append(_has(a, feature, wanted, sizes, state, argument))
     return a.all_of(*conditions)
+
+
+def reached(a: Algebra, goal: Goal, orders: frozenset[Order], sizes: Sizes, state: State, argument: Any) -> Any:
+    """Whether asking the goal's guard with this argument, in this state, is what the goal wants."""
+    return a.all_of(
+        asked(a, goal, orders, sizes, state, argument),
+        edge_holds(a, goal.edge, *demand(a, goal.guard, sizes, state, argument)),
+    )

@@ -173,9 +173,7 @@ def scheduled(a: Algebra, state: State) -> Any:
 
 def step_matters(state: State) -> bool:
     """Whether a step would change anything; only where the kinds of all operations so far are settled."""
-    return bool(
-        state.one.scheduled or state.two.scheduled or state.filler.scheduled or state.swap_out_pending
-    )
+    return bool(state.one.scheduled or state.two.scheduled or state.filler.scheduled or state.swap_out_pending)
 
 
 def running(a: Algebra, state: State) -> Any:

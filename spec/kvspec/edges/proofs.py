@@ -7,7 +7,8 @@ operations of any length, for every configuration that is searched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import z3
@@ -15,10 +16,11 @@ import z3
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import blocks_for
 from kvspec.edges.bits import Bits, variable
-from kvspec.edges.edge import reached
-from kvspec.edges.goals import Goal
+from kvspec.edges.edge import asked, reached
+from kvspec.edges.goals import Edge, Goal
 from kvspec.edges.model import (
     MOST_BLOCKS,
+    NO_ORDERS,
     START,
     Filler,
     Kind,
@@ -28,7 +30,9 @@ from kvspec.edges.model import (
     Sizes,
     State,
     cpu_free,
+    demand,
     gpu_free,
+    held,
     transition,
 )
 from kvspec.edges.search import (
@@ -80,6 +84,8 @@ def invariant(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State) 
         filler.blocks >= 0,
         filler.blocks <= MOST_BLOCKS,
         a.implies(filler.blocks > 0, filler.used),
+        # What lies on the CPU has once lain on the GPU.
+        held(a, state) <= sizes.gpu,
         gpu_free(a, sizes, state) >= 0,
         cpu_free(a, sizes, state) >= 0,
     )
@@ -100,6 +106,31 @@ def any_state() -> State:
         *(z3.Bool(part) for part in ("forked", "swapped", "swap_out_pending")),
         Filler(*flags, variable("filler.blocks")),
     )
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """A fact about what is needed, given that and what the group holds, and the edges that it puts out of reach."""
+
+    words: str
+    claim: Callable[[Any, Any], Any]
+    excludes: tuple[Edge, ...]
+
+
+LEMMAS = (
+    Lemma(
+        "Without unseen tokens and lookahead an append writes nothing: it grows no table and copies no block, so its "
+        "need is 0, and no state has less than 0 blocks free.",
+        lambda need, held: need == 0,
+        (Edge.SHORT, Edge.NEVER, Edge.LATER),
+    ),
+    Lemma(
+        "Without unseen tokens and lookahead only the blocks moved are needed; they have lain on the GPU before, so "
+        "without a watermark they fit there once every other group is gone.",
+        lambda need, held: need == held,
+        (Edge.NEVER,),
+    ),
+)
 
 
 class Unreachability:
@@ -138,7 +169,9 @@ class Unreachability:
         move = Move(*(variable(part) for part in ("kind", "first", "second")))
         allowed, following = transition(self.bits, self.orders, self.sizes, self.state, move)
         kept = invariant(self.bits, self.orders, self.sizes, following)
-        if not self._holds(z3.And([z3.Implies(move.kind == int(kind), in_range(kind, move)) for kind in Kind]), allowed, z3.Not(kept)):
+        if not self._holds(
+            z3.And([z3.Implies(move.kind == int(kind), in_range(kind, move)) for kind in Kind]), allowed, z3.Not(kept)
+        ):
             raise SearchFailed("some operation does not keep the invariant")
 
     def proved(self, goal: Goal) -> bool:
@@ -146,8 +179,27 @@ class Unreachability:
         term = reached(self.bits, goal, self.orders, self.sizes, self.state, self.argument)
         return self._holds(within(self.argument, *argument_range(goal.guard)), term)
 
+    def reason(self, goal: Goal) -> str:
+        """Why the goal is out of reach: the first of the lemmas that is proved of all states with its features.
+
+        Raises SearchFailed where none is.
+        """
+        features = asked(self.bits, goal, self.orders, self.sizes, self.state, self.argument)
+        wanted, _ = demand(self.bits, goal.guard, self.sizes, self.state, self.argument)
+        for lemma in LEMMAS:
+            claim = lemma.claim(wanted.need, held(self.bits, self.state))
+            if goal.edge in lemma.excludes and self._holds(features, z3.Not(claim)):
+                return lemma.words
+        raise SearchFailed(f"{goal.id} is out of reach for a reason that no lemma states")
+
 
 def unreachable(goals: Iterable[Goal], orders: frozenset[Order]) -> list[Goal]:
     """Those of the goals that no state can meet."""
     proofs = Unreachability(orders)
     return [goal for goal in goals if proofs.proved(goal)]
+
+
+def reasons(goals: Iterable[Goal]) -> dict[Goal, str]:
+    """Those of the goals that no engine at all can reach, each with the reason."""
+    proofs = Unreachability(NO_ORDERS)
+    return {goal: proofs.reason(goal) for goal in goals if proofs.proved(goal)}

@@ -1,0 +1,261 @@
+"""A block manager of its own, small and right, with an adapter that offers everything: what the judge is tested on.
+
+Knows: block arithmetic, written here once more on purpose. Must not know: kvref, or how anything is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvconform.adapter import Adapter, Capabilities, Group, Seq
+from kvspec.vocabulary import Config, Device, Status, Verdict
+
+GPU, CPU = Device.GPU, Device.CPU
+
+
+class Full(Exception):
+    """No block left."""
+
+
+class Twice(Exception):
+    """A block was given back that nobody holds."""
+
+
+class Bad(Exception):
+    """A sequence that is not there, or there already, or in another state."""
+
+
+def blocks(slots: int, size: int) -> int:
+    """Blocks for so many slots."""
+    return (slots + size - 1) // size
+
+
+class Toy:
+    """Rows per sequence over two pools. Every operation counts first and takes then, so that failing changes nothing."""
+
+    def __init__(self, size: int, totals: dict[Device, int]) -> None:
+        self.size, self.totals = size, totals
+        self.free = {device: list(range(total)) for device, total in totals.items()}
+        self.refs = {device: [0] * total for device, total in totals.items()}
+        self.rows: dict[int, list[int]] = {}
+        self.where: dict[int, Device] = {}
+        self.told: dict[int, list[int]] = {}  # what an engine would know that never reads a row again
+
+    def take(self, device: Device, count: int, owners: int = 1) -> list[int]:
+        if count > len(self.free[device]):
+            raise Full(f"{count} wanted, {len(self.free[device])} free")
+        taken = [self.free[device].pop(0) for _ in range(count)]
+        for block in taken:
+            self.refs[device][block] = owners
+        return taken
+
+    def give(self, device: Device, block: int) -> None:
+        if not self.refs[device][block]:
+            raise Twice(f"block {block}")
+        self.refs[device][block] -= 1
+        if not self.refs[device][block]:
+            self.free[device].append(block)
+
+    def must(self, seq: int, device: Device) -> list[int]:
+        if self.where.get(seq) is not device:
+            raise Bad(f"sequence {seq} is not on the {device.value}")
+        return self.rows[seq]
+
+    def admit(self, seqs: Sequence[int], count: int) -> None:
+        if any(seq in self.rows for seq in seqs):
+            raise Bad(f"one of {list(seqs)} is there already")
+        row = self.take(GPU, count, len(seqs))
+        for seq in seqs:
+            self.place(seq, GPU, list(row))
+
+    def place(self, seq: int, device: Device, row: list[int]) -> None:
+        self.rows[seq], self.where[seq], self.told[seq] = row, device, list(row)
+
+    def written(self, seq: int, upto: int, slots: int) -> list[int]:
+        """Entries of the row that hold one of the slots from upto on and are somebody else's as well."""
+        row = self.rows[seq]
+        touched = range(upto // self.size, min(len(row), blocks(slots, self.size))) if slots > upto else range(0)
+        return [i for i in touched if self.refs[self.where[seq]][row[i]] > 1]
+
+    def grows(self, seq: int, slots: int) -> int:
+        return max(0, blocks(slots, self.size) - len(self.rows[seq]))
+
+    def extend(self, seq: int, upto: int, slots: int) -> list[tuple[int, int]]:
+        row = self.must(seq, GPU)
+        shared = self.written(seq, upto, slots)
+        fresh = self.take(GPU, len(shared) + self.grows(seq, slots))
+        copies = []
+        for index in shared:
+            old, row[index] = row[index], fresh.pop(0)
+            self.give(GPU, old)
+            copies.append((old, row[index]))
+        row += fresh
+        self.told[seq] = list(row)
+        return copies
+
+    def fork(self, parent: int, child: int) -> None:
+        row = self.must(parent, GPU)
+        if child in self.rows:
+            raise Bad(f"sequence {child} is there already")
+        for block in row:
+            self.refs[GPU][block] += 1
+        self.place(child, GPU, list(row))
+
+    def move(self, seqs: Sequence[int], source: Device, target: Device) -> dict[int, int]:
+        old = list(dict.fromkeys(block for seq in seqs for block in self.must(seq, source)))
+        new = dict(zip(old, self.take(target, len(old), 0), strict=True))
+        for seq in seqs:
+            row = self.rows[seq]
+            for block in row:
+                self.give(source, block)
+                self.refs[target][new[block]] += 1
+            self.place(seq, target, [new[block] for block in row])
+        return new
+
+    def drop(self, seq: int) -> None:
+        device = self.where.pop(seq)
+        for block in self.rows.pop(seq):
+            self.give(device, block)
+
+
+class ToyAdapter(Adapter):
+    """The toy with all that an adapter can offer."""
+
+    name = "toy"
+    capabilities = Capabilities(
+        lookahead=True,
+        allocate_lookahead="provided",
+        groups=True,
+        watermark=True,
+        outcomes="three",
+        failures="atomic",
+    )
+    out_of_blocks, double_free, bad_input = (Full,), (Twice,), (Bad,)
+    make = Toy
+
+    def start(self, config: Config) -> None:
+        self.config = config
+        self.toy = self.make(config.block_size, {GPU: config.num_gpu_blocks, CPU: config.num_cpu_blocks})
+
+    def answer(self, device: Device, need: int, attainable: int, reserve: int) -> Verdict:
+        if attainable - need < reserve:
+            return Verdict.NEVER
+        return Verdict.OK if len(self.toy.free[device]) - need >= reserve else Verdict.LATER
+
+    def prompt_blocks(self, group: Group) -> list[int]:
+        """Blocks of each row that an admission makes: one for all at first, one each on the way back."""
+        each = [blocks(len(seq.tokens) + group.lookahead, self.config.block_size) for seq in group.waiting]
+        return each if group.admitted_before else each[:1]
+
+    def growth(self, seqs: Sequence[Seq], lookahead: int) -> int:
+        """Blocks that appending to each in turn takes."""
+        need, left = 0, {}
+        for seq in seqs:
+            slots = len(seq.tokens) + lookahead
+            need += self.toy.grows(seq.id, slots)
+            for index in self.toy.written(seq.id, seq.upto, slots):
+                block = self.toy.rows[seq.id][index]
+                if self.toy.refs[self.toy.where[seq.id]][block] - left.get(block, 0) > 1:
+                    left[block] = left.get(block, 0) + 1
+                    need += 1
+        return need
+
+    def distinct(self, seqs: Sequence[Seq]) -> int:
+        return len({block for seq in seqs for block in self.toy.rows.get(seq.id, ())})
+
+    def can_allocate(self, group: Group) -> Verdict | bool:
+        total, watermark = self.config.num_gpu_blocks, self.config.watermark_blocks
+        return self.answer(GPU, sum(self.prompt_blocks(group)), total, watermark)
+
+    def allocate(self, group: Group) -> bool | None:
+        if group.admitted_before:
+            if sum(self.prompt_blocks(group)) > len(self.toy.free[GPU]):
+                raise Full("not for all of them")
+            for seq, count in zip(group.waiting, self.prompt_blocks(group), strict=True):
+                self.toy.admit([seq.id], count)
+        else:
+            self.toy.admit([seq.id for seq in group.waiting], self.prompt_blocks(group)[0])
+        return None
+
+    def can_append(self, group: Group) -> Verdict | bool:
+        attainable = self.config.num_gpu_blocks - self.distinct(group.running)
+        return self.answer(GPU, self.growth(group.running, group.lookahead), attainable, 0)
+
+    def append(self, seq: Seq) -> list[tuple[int, int]] | bool | None:
+        return self.toy.extend(seq.id, seq.upto, len(seq.tokens) + seq.lookahead)
+
+    def can_fork(self, parent: Seq) -> Verdict | bool:
+        return Verdict.OK
+
+    def fork(self, parent: Seq, child: Seq) -> bool | None:
+        self.toy.fork(parent.id, child.id)
+        return None
+
+    def can_swap_out(self, group: Group) -> Verdict | bool:
+        return self.answer(CPU, self.distinct(group.running), self.config.num_cpu_blocks, 0)
+
+    def swap_out(self, group: Group) -> dict[int, int] | bool | None:
+        return self.toy.move([s.id for s in group.running] or [s.id for s in group.seqs], GPU, CPU)
+
+    def can_swap_in(self, group: Group) -> Verdict | bool:
+        need = self.distinct(group.swapped) + self.growth(group.swapped, group.lookahead)
+        return self.answer(GPU, need, self.config.num_gpu_blocks, self.config.watermark_blocks)
+
+    def swap_in(self, group: Group) -> dict[int, int] | bool | None:
+        return self.toy.move([s.id for s in group.swapped] or [s.id for s in group.seqs], CPU, GPU)
+
+    def preempt(self, group: Group) -> None:
+        for seq in group.running:
+            self.toy.drop(seq.id)
+
+    def free(self, seq: Seq) -> None:
+        if seq.id in self.toy.rows:
+            self.toy.drop(seq.id)
+
+    def reset_all(self) -> None:
+        self.start(self.config)
+
+    def block_table(self, seq: Seq) -> list[int]:
+        return self.toy.rows[seq.id]
+
+    def num_free_blocks(self, device: Device) -> int:
+        return len(self.toy.free[device])
+
+    def refcount(self, device: Device, block: int) -> int:
+        return self.toy.refs[device][block]
+
+    def free_blocks(self, device: Device) -> list[int]:
+        return list(self.toy.free[device])
+
+    def row_device(self, seq: Seq) -> Device:
+        return self.toy.where[seq.id]
+
+    def announced_row(self, seq: Seq) -> list[int]:
+        return self.toy.told[seq.id]
+
+
+class BareAdapter(Adapter):
+    """The least that is an adapter: no guard, no swap, nothing shown."""
+
+    def start(self, config: Config) -> None:
+        self.size, self.toy = config.block_size, Toy(config.block_size, {GPU: config.num_gpu_blocks, CPU: 0})
+
+    def allocate(self, group: Group) -> bool | None:
+        need = blocks(len(group.waiting[0].tokens), self.size)
+        return False if need > len(self.toy.free[GPU]) else self.toy.admit([group.waiting[0].id], need)
+
+    def append(self, seq: Seq) -> list[tuple[int, int]] | bool | None:
+        try:
+            return self.toy.extend(seq.id, seq.upto, len(seq.tokens))
+        except Full:
+            return False
+
+    def free(self, seq: Seq) -> None:
+        if seq.status is not Status.ENDED and seq.id in self.toy.rows:
+            self.toy.drop(seq.id)
+
+    def block_table(self, seq: Seq) -> list[int]:
+        return self.toy.rows[seq.id]
+
+    def num_free_blocks(self, device: Device) -> int:
+        return len(self.toy.free[device])
