@@ -22,3 +22,9 @@ class TargetError(KvconformError):
     """The target cannot be loaded or driven."""
 
     exit_code = NO_TARGET
+
+
+class Inconclusive(KvconformError):
+    """Nothing was exercised, so that nothing can be said."""
+
+    exit_code = INCONCLUSIVE

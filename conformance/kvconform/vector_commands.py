@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from kvspec.edges.vectors import Vector
 from rich.console import Console
 from rich.markup import escape
 
 from kvconform import vectors
 from kvconform.adapter import AdapterMistake, capabilities_of
-from kvconform.errors import CONFORMS, INCONCLUSIVE, VIOLATES, TargetError, UsageError
+from kvconform.errors import CONFORMS, INCONCLUSIVE, VIOLATES, Inconclusive, TargetError, UsageError
 from kvconform.listing import plain_table
-from kvconform.report.progress import bar
 from kvconform.run import Run
 from kvconform.targets import Target
 from kvspec.edges import vectors as edges
+from kvspec.edges.vectors import Vector
 from kvspec.vocabulary import Capability, Config, Level
 
 Write = Callable[[Any], None]
+
+SHIPPED = Path(edges.__file__).with_name(edges.FILE_NAME)
 
 
 def vectors_json(those: Sequence[Vector]) -> list[dict[str, Any]]:
     """Vectors as rows."""
     return [
-        {"id": v.id, "goal": v.goal, "laws": list(v.laws), "needs": list(v.needs), "operations": len(v.operations)}
+        {
+            "id": v.id,
+            "goal": v.goal,
+            "laws": list(v.laws),
+            "needs": [need.value for need in v.needs],
+            "operations": len(v.operations),
+        }
         for v in those
     ]
 
@@ -45,24 +54,23 @@ def vectors_list(console: Console, write: Write) -> None:
 
 
 def generate(console: Console, check_only: bool, write: Write) -> int:
-    """Generate the vectors again; with check_only compare them with the shipped bytes."""
-    from kvspec.edges import generate as generating
-
-    with bar() as report:
-        fresh = generating.generate(progress=lambda done, of: report("vectors", done, of))
-    shipped = edges.load()
-    same = generating.dump(fresh) == edges.path().read_bytes()
-    differing = sorted({v.id for v in fresh.vectors} ^ {v.id for v in shipped.vectors})
-    write({"schema": "kvconform/vectors-check@1", "vectors": len(fresh.vectors), "same": same, "differing": differing})
-    console.print(f"{len(fresh.vectors)} vectors, {len(fresh.unreachable)} goals proved unreachable")
-    if same:
+    """Generate the vectors again; with check_only compare them with the shipped bytes and write nothing."""
+    fresh = edges.generate(progress=lambda line: print(f"kvconform: {line}", file=sys.stderr, flush=True))
+    shipped, text = SHIPPED.read_text(encoding="utf-8"), edges.dump(fresh)
+    old = {vector.id: vector for vector in edges.parse(shipped).vectors}
+    new = {vector.id: vector for vector in fresh.vectors}
+    differing = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
+    write({"schema": "kvconform/vectors-check@1", "vectors": len(new), "same": text == shipped, "differing": differing})
+    console.print(f"{len(new)} vectors, {len(fresh.unreachable)} goals proved unreachable")
+    if text == shipped:
         console.print("the shipped file has the same bytes")
         return CONFORMS
+    console.print(f"differing: {', '.join(differing) or 'the unreachable goals'}", markup=False)
     if check_only:
         console.print("the shipped file DIFFERS; write it anew with: kvconform vectors generate")
         return VIOLATES
-    edges.path().write_bytes(generating.dump(fresh))
-    console.print(f"written: {edges.path()}", markup=False)
+    SHIPPED.write_text(text, encoding="utf-8")
+    console.print(f"written: {SHIPPED}", markup=False)
     return CONFORMS
 
 
@@ -105,7 +113,7 @@ def run_vectors(
     skipped = len(rows) - len(failed) - len(passed)
     console.print(f"\n{len(passed)} passed, {len(failed)} failed, {skipped} skipped: {verdict}")
     if code == INCONCLUSIVE:
-        console.file.flush()
+        raise Inconclusive(f"no vector could be run on {target.spec}: all {len(rows)} were skipped")
     return code
 
 
@@ -122,7 +130,7 @@ def _played(one: vectors.Played) -> dict[str, Any]:
         "id": one.vector.id,
         "result": result,
         "verdict": word,
-        "expected": one.vector.expects[-1],
+        "expected": expected.value if (expected := one.vector.expects[-1]) else None,
         "violated": sorted({violation.law.id for violation in broken}),
         "why": why,
     }

@@ -6,13 +6,12 @@ that its engine never produces, an earlier operation refused. Such a vector is s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kvconform.adapter import Adapter
 from kvconform.finding import Raw, raws_of
 from kvconform.run import Run
-from kvconform.trace import config_from_json, operation_from_json
 from kvspec.edges.vectors import Vector
 from kvspec.vocabulary import Capability, Config, Operation, Verdict
 
@@ -28,28 +27,19 @@ class Played:
     skipped: str = ""
     verdict: Verdict | None = None
 
-    @property
-    def as_expected(self) -> bool:
-        """Whether the guard answered what the specification answers (NO stands for LATER and NEVER)."""
-        expected = self.vector.expects[-1]
-        allowed = expected if isinstance(expected, (list, tuple)) else [expected]
-        mine = None if self.verdict is None else self.verdict.value
-        return mine in allowed or (mine == "no" and not {"later", "never"}.isdisjoint(allowed))
-
 
 def play(
     start: Callable[[Config], Run], vector: Vector, adapter: Adapter, capabilities: frozenset[Capability]
 ) -> Played:
     """Play one vector."""
-    missing = sorted(need for need in vector.needs if Capability(need) not in capabilities)
+    missing = sorted(need.value for need in vector.needs if need not in capabilities)
     if missing:
         return Played(vector, skipped=f"needs {', '.join(missing)}")
-    config = config_from_json(dict(vector.config))
-    outside = _outside(adapter, config)
+    outside = _outside(adapter, vector.config)
     if outside:
         return Played(vector, skipped=outside)
-    played = Played(vector, start(config))
-    _operate(played, [operation_from_json(dict(op)) for op in vector.operations])
+    played = Played(vector, start(vector.config))
+    _operate(played, vector.operations)
     return played
 
 
@@ -62,8 +52,8 @@ def _outside(adapter: Adapter, config: Config) -> str:
     return ""
 
 
-def _operate(played: Played, operations: Iterable[Operation]) -> None:
-    run, ops = played.run, list(operations)
+def _operate(played: Played, ops: Sequence[Operation]) -> None:
+    run = played.run
     assert run is not None
     for at, op in enumerate(ops):
         if run.over:

@@ -10,7 +10,8 @@ from typing import Any
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import blocks_for
 from kvspec.edges.goals import Edge, Feature, Goal
-from kvspec.edges.model import Member, Order, Sizes, State, demand, legal
+from kvspec.edges.model import demand, legal
+from kvspec.edges.state import Member, Order, Sizes, State
 from kvspec.guards import Demand
 from kvspec.vocabulary import Guard
 

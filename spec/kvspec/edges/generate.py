@@ -1,8 +1,8 @@
 """Makes the vectors: searches, checks what was found on plain numbers, and writes it in operations and token ids.
 
-Knows search, proofs and the vector format; must not know how any of them works inside. Goals are first looked for in the
-life of a plain engine, so that as many adapters as possible can run them; what such an engine cannot reach, as proved,
-is looked for with fewer restrictions.
+Knows search, proofs and the vector format; must not know how any of them works inside. Goals are first looked for in
+the life of a plain engine, so that as many adapters as possible can run them; what such an engine cannot reach, as
+proved, is looked for with fewer restrictions.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from kvspec.algebra import INTS
 from kvspec.edges.edge import OFFSET, reached
 from kvspec.edges.goals import Edge, Feature, Goal
-from kvspec.edges.model import CALM_ORDERS, ENGINE_ORDERS, START, Kind, Move, Order, State, after
+from kvspec.edges.model import after
 from kvspec.edges.proofs import reasons, unreachable
 from kvspec.edges.replay import Asked, Replay
 from kvspec.edges.search import Path, SearchFailed, search
+from kvspec.edges.state import CALM_ORDERS, ENGINE_ORDERS, START, Kind, Move, Order, State
 from kvspec.edges.vectors import Unreachable, Vector, Vectors
 from kvspec.vocabulary import (
     GUARDED,
@@ -86,7 +87,7 @@ def vector_of(goal: Goal, path: Path, orders: frozenset[Order]) -> Vector:
     )
 
 
-# -- confirming ----------------------------------------------------------------------------------------------------------
+# -- confirming -------------------------------------------------------------------------------------------------------
 
 
 def _states(path: Path, orders: frozenset[Order]) -> list[State]:
@@ -123,7 +124,7 @@ def _on_edge(edge: Edge, asked: Asked) -> bool:
     return asked.slack == OFFSET[edge]
 
 
-# -- writing it in operations ------------------------------------------------------------------------------------------
+# -- writing it in operations -----------------------------------------------------------------------------------------
 
 
 def _operations(goal: Goal, path: Path, orders: frozenset[Order]) -> list[Operation]:
@@ -174,7 +175,7 @@ def _step_tokens(move: Move, state: State, orders: frozenset[Order]) -> dict[int
     return {seq: _ids(seq, tokens) for seq, tokens in given.items() if tokens}
 
 
-# -- what it is for ------------------------------------------------------------------------------------------------------
+# -- what it is for ---------------------------------------------------------------------------------------------------
 
 
 def _laws(goal: Goal, verdict: Verdict) -> tuple[str, ...]:

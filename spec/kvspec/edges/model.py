@@ -1,141 +1,24 @@
 """How the counts of a block manager move: one group of one or two sequences under test, and one that is in its way.
 
-Written once over the algebra: on solver terms it is the transition system that `search` unrolls, on plain numbers it
-checks what the solver found. Needs and verdicts are those of `kvspec.guards`. It knows counts, and for each entry of the
-group's two tables whether they share the block; it must not know block numbers, token ids, or which goals there are.
-
-The *filler* is a group of one sequence whose only part is to hold blocks: it is admitted, may be swapped out, may end.
-No goal needs the group under test to end or be recomputed, so it never is.
+Written once over the algebra: on solver terms it is the transition system that is searched and proved about, on plain
+numbers it checks what the solver found. Needs and verdicts are those of `kvspec.guards`. It knows counts, and for each
+entry of the group's two tables whether they share the block; it must not know block numbers, token ids, or which goals
+there are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
-from enum import Enum, IntEnum
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import SequenceCounts, blocks_after_append, blocks_for, full_blocks
+from kvspec.edges.state import MOST_BLOCKS, Filler, Kind, Member, Move, Order, Sizes, State, choose
 from kvspec.guards import Demand, allocate_demand, append_demand, is_ok, swap_in_demand, swap_out_demand
 from kvspec.vocabulary import Guard
 
-MOST_BLOCKS = 6
-"""Blocks of the largest pool, hence entries of the longest table."""
-
 ENDLESS = 31
 """A table length beyond anything that is asked for."""
-
-
-class Order(str, Enum):
-    """What an engine may be bound to, in the words of the kit's adapters."""
-
-    NO_RELEASE_WHILE_SCHEDULED = "no-release-while-scheduled"
-    SWAP_IN_AFTER_STEP = "no-swap-in-between-a-swap-out-and-the-next-step"
-    FORK_AFTER_TOKENS = "fork-only-of-a-sequence-with-unseen-tokens"
-    ONE_TOKEN = "one-unseen-token-per-step"
-    TOKENS_EVERY_STEP = "every-scheduled-sequence-receives-tokens"
-    LOOKAHEAD_FIXED = "lookahead-fixed-for-the-run"
-
-
-ENGINE_ORDERS = frozenset(Order)
-"""The life that a plain engine leads: allocate or append, then a step that gives one token to each."""
-
-CALM_ORDERS = frozenset((Order.NO_RELEASE_WHILE_SCHEDULED, Order.SWAP_IN_AFTER_STEP, Order.FORK_AFTER_TOKENS))
-"""Any number of tokens a step, and a lookahead that varies from call to call."""
-
-NO_ORDERS: frozenset[Order] = frozenset()
-
-
-class Kind(IntEnum):
-    """The operations of the model. Their order is the order of preference among equally short vectors."""
-
-    STEP = 0  # first, second: tokens for the first and the second sequence
-    ADMIT_ONE = 1  # first: tokens of the prompt
-    ADMIT_TWO = 2  # first: tokens of the prompt
-    ADMIT_FILLER = 3  # first: tokens of the prompt
-    APPEND = 4  # first: lookahead
-    FORK = 5  # first: the child's unseen tokens
-    SWAP_OUT = 6
-    SWAP_OUT_FILLER = 7
-    SWAP_IN = 8  # first: lookahead
-    FREE_FILLER = 9
-
-
-@dataclass(frozen=True)
-class Move:
-    """One operation: its kind and its arguments, 0 where it has none."""
-
-    kind: Any
-    first: Any = 0
-    second: Any = 0
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The configuration, and the lookahead of the run where an engine has only one."""
-
-    gpu: Any
-    cpu: Any
-    block: Any
-    watermark: Any
-    lookahead: Any
-
-
-@dataclass(frozen=True)
-class Member:
-    """One sequence of the group under test; all 0 and False before it exists."""
-
-    live: Any = False
-    scheduled: Any = False
-    tokens: Any = 0
-    seen: Any = 0
-    blocks: Any = 0
-
-
-@dataclass(frozen=True)
-class Filler:
-    """The group that is in the way. used: it has been admitted; its id is not used again."""
-
-    used: Any = False
-    scheduled: Any = False
-    swapped: Any = False
-    blocks: Any = 0
-
-
-@dataclass(frozen=True)
-class State:
-    """Everything that decides what may come next. shared: for each table entry, whether both sequences have the same
-    block there. forked: the second sequence is the first one's child. swapped: the group lies on the CPU.
-    swap_out_pending: there has been a swap-out since the last step.
-    """
-
-    one: Member = Member()
-    two: Member = Member()
-    shared: tuple[Any, ...] = (False,) * MOST_BLOCKS
-    forked: Any = False
-    swapped: Any = False
-    swap_out_pending: Any = False
-    filler: Filler = Filler()
-
-    @property
-    def members(self) -> tuple[Member, Member]:
-        """Both sequences of the group under test, in the order they joined."""
-        return self.one, self.two
-
-
-START = State()
-
-T = TypeVar("T")
-
-
-def choose(a: Algebra, condition: Any, then: T, otherwise: T) -> T:
-    """`ite` for states and their parts."""
-    if isinstance(then, tuple) and isinstance(otherwise, tuple):
-        return tuple(choose(a, condition, x, y) for x, y in zip(then, otherwise, strict=True))  # type: ignore[return-value]
-    if is_dataclass(then) and not isinstance(then, type):
-        parts = {f.name: choose(a, condition, getattr(then, f.name), getattr(otherwise, f.name)) for f in fields(then)}
-        return replace(then, **parts)
-    return then if then is otherwise else a.ite(condition, then, otherwise)  # type: ignore[no-any-return]
 
 
 def total(a: Algebra, conditions: tuple[Any, ...]) -> Any:
@@ -146,7 +29,7 @@ def total(a: Algebra, conditions: tuple[Any, ...]) -> Any:
     return count
 
 
-# -- counts ----------------------------------------------------------------------------------------------------------
+# -- counts -----------------------------------------------------------------------------------------------------------
 
 
 def held(a: Algebra, state: State) -> Any:
@@ -235,7 +118,7 @@ def approved(a: Algebra, guard: Guard, sizes: Sizes, state: State, argument: Any
     return is_ok(*demand(a, guard, sizes, state, argument))
 
 
-# -- legality ----------------------------------------------------------------------------------------------------------
+# -- legality ---------------------------------------------------------------------------------------------------------
 
 
 def legal(a: Algebra, guard: Guard, orders: frozenset[Order], sizes: Sizes, state: State, argument: Any) -> Any:
@@ -284,7 +167,7 @@ def _legal_filler(a: Algebra, orders: frozenset[Order], filler: Filler) -> Any:
     return a.all_of(filler.blocks > 0, _releasable(a, orders, filler.scheduled))
 
 
-# -- what operations do --------------------------------------------------------------------------------------------------
+# -- what operations do -----------------------------------------------------------------------------------------------
 
 
 def _admit(a: Algebra, sizes: Sizes, state: State, tokens: Any, two: bool) -> State:

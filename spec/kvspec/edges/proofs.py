@@ -18,23 +18,7 @@ from kvspec.arithmetic import blocks_for
 from kvspec.edges.bits import Bits, variable
 from kvspec.edges.edge import asked, reached
 from kvspec.edges.goals import Edge, Goal
-from kvspec.edges.model import (
-    MOST_BLOCKS,
-    NO_ORDERS,
-    START,
-    Filler,
-    Kind,
-    Member,
-    Move,
-    Order,
-    Sizes,
-    State,
-    cpu_free,
-    demand,
-    gpu_free,
-    held,
-    transition,
-)
+from kvspec.edges.model import cpu_free, demand, gpu_free, held, transition
 from kvspec.edges.search import (
     MOST_STEP,
     SearchFailed,
@@ -44,6 +28,7 @@ from kvspec.edges.search import (
     sizes_in_range,
     within,
 )
+from kvspec.edges.state import MOST_BLOCKS, NO_ORDERS, START, Filler, Kind, Member, Move, Order, Sizes, State
 
 
 def _member(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State, seq: Member) -> Any:
@@ -95,16 +80,22 @@ def any_state() -> State:
     """A state that the solver chooses."""
 
     def member(name: str) -> Member:
-        numbers = (variable(f"{name}.{part}") for part in ("tokens", "seen", "blocks"))
-        return Member(z3.Bool(f"{name}.live"), z3.Bool(f"{name}.scheduled"), *numbers)
+        live, scheduled = z3.Bool(f"{name}.live"), z3.Bool(f"{name}.scheduled")
+        return Member(live, scheduled, *(variable(f"{name}.{part}") for part in ("tokens", "seen", "blocks")))
 
-    flags = (z3.Bool(f"filler.{part}") for part in ("used", "scheduled", "swapped"))
     return State(
-        member("one"),
-        member("two"),
-        tuple(z3.Bool(f"shared.{entry}") for entry in range(MOST_BLOCKS)),
-        *(z3.Bool(part) for part in ("forked", "swapped", "swap_out_pending")),
-        Filler(*flags, variable("filler.blocks")),
+        one=member("one"),
+        two=member("two"),
+        shared=tuple(z3.Bool(f"shared.{entry}") for entry in range(MOST_BLOCKS)),
+        forked=z3.Bool("forked"),
+        swapped=z3.Bool("swapped"),
+        swap_out_pending=z3.Bool("swap_out_pending"),
+        filler=Filler(
+            used=z3.Bool("filler.used"),
+            scheduled=z3.Bool("filler.scheduled"),
+            swapped=z3.Bool("filler.swapped"),
+            blocks=variable("filler.blocks"),
+        ),
     )
 
 

@@ -26,7 +26,7 @@ from kvspec.vocabulary import (
 )
 
 
-class IllegalVector(Exception):  # noqa: N818 (a situation, not a class of mistakes)
+class IllegalVector(Exception):
     """No engine performs these operations in this order."""
 
 

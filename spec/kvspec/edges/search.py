@@ -2,12 +2,13 @@
 
 Knows z3, the model and the meaning of goals; must not know token ids or how vectors are stored.
 
-Least means, in this order: the fewest operations; the least kind of each operation in turn (in the order of `Kind`); the
-fewest GPU blocks, CPU blocks, slots in a block, watermark blocks; the least arguments of each operation in turn; the
-least argument of the guarded operation; the least lookahead of the run. The kinds of operations are enumerated (only a
-few thousand orders of them make sense), the numbers are the solver's: each is fixed in turn to its minimum, so that the
-result is the same whatever the solver finds first. (With the kinds left to the solver too, lives of eight operations
-took it minutes.)
+Least means, in this order: the fewest operations; the least kind of each operation in turn (in the order of `Kind`);
+the fewest GPU blocks, CPU blocks, slots in a block, watermark blocks; the least arguments of each operation in turn;
+the least argument of the guarded operation; the least lookahead of the run.
+
+The kinds of operations are enumerated (only a few thousand orders of them make sense), the numbers are the solver's:
+each is fixed in turn to its minimum, so that the result is the same whatever the solver finds first. With the kinds
+left to the solver too, lives of eight operations took it minutes.
 """
 
 from __future__ import annotations
@@ -21,19 +22,8 @@ import z3
 from kvspec.edges.bits import Bits, variable
 from kvspec.edges.edge import reached
 from kvspec.edges.goals import Feature, Goal
-from kvspec.edges.model import (
-    MOST_BLOCKS,
-    START,
-    Kind,
-    Move,
-    Order,
-    Sizes,
-    State,
-    after,
-    legal,
-    no_unused,
-    step_matters,
-)
+from kvspec.edges.model import after, legal, no_unused, step_matters
+from kvspec.edges.state import MOST_BLOCKS, START, Kind, Move, Order, Sizes, State
 from kvspec.terms import truth
 from kvspec.vocabulary import Guard
 
@@ -219,12 +209,12 @@ class Search:
         self.solver.push()
         self.solver.add(condition)
         model = self._check()
-        values: list[int] | None = None if model is None else []
-        for term in terms if values is not None else ():
+        values = []
+        for term in terms if model is not None else ():
             value, model = self._fix_least(model, term)
             values.append(value)
         self.solver.pop()
-        return values
+        return None if model is None else values
 
     def _fix_least(self, model: Any, term: Any) -> tuple[int, Any]:
         """The least value of the term, which is then fixed, and a model in which it has that value."""

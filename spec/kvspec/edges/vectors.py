@@ -1,7 +1,7 @@
 """The vectors as data: what one is, and how they are read from and written to the file that is shipped.
 
-Loading needs the standard library only. It must not know the solver: `generate` and `check`, which do, are the only ones
-to import the search, and only when called.
+Loading needs the standard library only. It must not know the solver: `generate` and `check`, which need it, are the
+only ones to import the search, and only when called.
 
 A vector is a sequence of operations from the empty state. `expects` has the verdict of each guarded operation by the
 specification: `ok` for all but the last; a guard with two answers says `no` where `later` or `never` is expected.
