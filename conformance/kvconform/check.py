@@ -237,6 +237,7 @@ class Check:
             self.adapter,
             self.start,
             collect,
+            capabilities=self.result.capabilities,
             examples=self.profile.examples,
             steps=self.profile.steps,
             seed=self.result.seed,

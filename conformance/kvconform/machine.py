@@ -18,7 +18,7 @@ from kvconform.adapter import Adapter, capabilities_of
 from kvconform.finding import Raw, raws_of
 from kvconform.propose import Style, candidates, configuration, propose, style
 from kvconform.run import Run
-from kvspec.vocabulary import OPERATIONS, Config, Level
+from kvspec.vocabulary import OPERATIONS, Capability, Config, Level
 
 T = TypeVar("T")
 
@@ -47,6 +47,7 @@ class Machine(RuleBasedStateMachine):
 
     start: Callable[[Config], Run]
     adapter: Adapter
+    capabilities: frozenset[Capability]
     collect: Callable[[Run, list[Raw]], None] | None = None
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class Machine(RuleBasedStateMachine):
     def begin(self, data: st.DataObject) -> None:
         """Choose a configuration and start the manager with it."""
         pick = Drawn(data)
-        config = configuration(self.adapter.domain, capabilities_of(self.adapter), pick)
+        config = configuration(self.adapter.domain, self.capabilities, pick)
         self.run = type(self).start(config)
         self.manner = style(config, pick)
 
@@ -116,10 +117,12 @@ def machine_for(
     adapter: Adapter,
     start: Callable[[Config], Run] | None = None,
     collect: Callable[[Run, list[Raw]], None] | None = None,
+    capabilities: frozenset[Capability] | None = None,
 ) -> type[Machine]:
     """A state machine for one manager. `machine_for(MyAdapter()).TestCase` is a unittest for pytest."""
     members: dict[str, Any] = {kind: _rule(kind) for kind in OPERATIONS}
     members["adapter"] = adapter
+    members["capabilities"] = capabilities_of(adapter) if capabilities is None else capabilities
     members["start"] = staticmethod(start or (lambda config: Run(adapter, config)))
     members["collect"] = staticmethod(collect) if collect else None
     return type(f"{type(adapter).__name__}Machine", (Machine,), members)
@@ -130,13 +133,14 @@ def explore(
     start: Callable[[Config], Run],
     collect: Callable[[Run, list[Raw]], None],
     *,
+    capabilities: frozenset[Capability] | None = None,
     examples: int,
     steps: int,
     seed: int,
     database: Any = None,
 ) -> None:
     """Run so many examples of at most so many steps; findings and tallies go to `collect`."""
-    machine = hypothesis.seed(seed)(machine_for(adapter, start, collect))
+    machine = hypothesis.seed(seed)(machine_for(adapter, start, collect, capabilities))
     settings = hypothesis.settings(
         max_examples=examples,
         stateful_step_count=steps,

@@ -27,7 +27,7 @@ from kvspec.vocabulary import (
     SwapOut,
 )
 
-BUDGET = 8_000
+BUDGET = 12_000
 REPETITIONS = 200
 """Candidates tried for one finding of a run that does not repeat."""
 
@@ -80,7 +80,7 @@ class Shrinker:
         best = self._attempt(Trace(raw.config, tuple(raw.operations)), raw)
         if best is None:
             return None
-        improved = True
+        best, improved = self._thinned(best, raw), True
         while improved and self._spent < BUDGET:
             improved = False
             for candidate in _smaller(best[0]):
@@ -93,6 +93,22 @@ class Shrinker:
                     best, improved = found, True
                     break
         return self._finding(best, raw)
+
+    def _thinned(self, best: tuple[Trace, Found], raw: Raw) -> tuple[Trace, Found]:
+        """Stretches of operations dropped, from long to short and from the end, each tried once: for long traces, where
+        starting over after each success would cost too much.
+        """
+        length = len(best[0].operations) // 2
+        while length and self._spent < BUDGET:
+            start = len(best[0].operations) - length
+            while start >= 0 and self._spent < BUDGET:
+                ops = best[0].operations
+                found = self._attempt(replace(best[0], operations=ops[:start] + ops[start + length :]), raw)
+                if found is not None and len(found[0].operations) < len(ops):
+                    best = found
+                start = min(start - length, len(best[0].operations) - length)
+            length //= 2
+        return best
 
     def shrink_repetition(self, raw: Raw) -> Finding:
         """The fewest operations found whose observations still differ from one run to the next. What differs by chance may

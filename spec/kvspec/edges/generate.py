@@ -195,6 +195,8 @@ def _needs(goal: Goal, config: Config, operations: Iterable[Operation]) -> tuple
     needs = {Capability(f"guard-{goal.guard.value.replace('_', '-')}")}
     for op in operations:
         needs.update(NEEDS[op.op])
+        if isinstance(op, SwapIn):
+            needs.add(Capability.APPEND)  # every resumed sequence is appended to
         if getattr(op, "lookahead", 0):
             needs.add(Capability.LOOKAHEAD)
         if isinstance(op, Allocate) and len(op.seqs) > 1:

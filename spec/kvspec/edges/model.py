@@ -13,7 +13,7 @@ from typing import Any
 
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import SequenceCounts, blocks_after_append, blocks_for, full_blocks
-from kvspec.edges.state import MOST_BLOCKS, Filler, Kind, Member, Move, Order, Sizes, State, choose
+from kvspec.edges.state import MOST_BLOCKS, Filler, Kind, Member, Move, Order, Sizes, State
 from kvspec.guards import Demand, allocate_demand, append_demand, is_ok, swap_in_demand, swap_out_demand
 from kvspec.vocabulary import Guard
 
@@ -249,14 +249,3 @@ def no_unused(a: Algebra, kind: Kind, move: Move) -> Any:
     return a.all_of(
         True if kind not in WITHOUT_ARGUMENTS else move.first == 0, True if kind is Kind.STEP else move.second == 0
     )
-
-
-def transition(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State, move: Move) -> tuple[Any, State]:
-    """The same for an operation whose kind is a variable too."""
-    allowed, following = [], state
-    for kind in Kind:
-        is_kind = move.kind == int(kind)
-        possible, result = after(a, kind, orders, sizes, state, move)
-        allowed.append(a.implies(is_kind, a.all_of(possible, no_unused(a, kind, move))))
-        following = choose(a, is_kind, result, following)
-    return a.all_of(move.kind >= 0, move.kind <= int(max(Kind)), *allowed), following

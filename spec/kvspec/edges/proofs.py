@@ -18,7 +18,7 @@ from kvspec.arithmetic import blocks_for
 from kvspec.edges.bits import Bits, variable
 from kvspec.edges.edge import asked, reached
 from kvspec.edges.goals import Edge, Goal
-from kvspec.edges.model import cpu_free, demand, gpu_free, held, transition
+from kvspec.edges.model import after, cpu_free, demand, gpu_free, held, no_unused
 from kvspec.edges.search import (
     MOST_STEP,
     SearchFailed,
@@ -153,17 +153,21 @@ class Unreachability:
         return bool(answer == z3.unsat)
 
     def _require_invariant(self) -> None:
-        start = Bits()
+        start = self.bits.copy()
         at_start = invariant(start, self.orders, self.sizes, START)
         if not self._holds(*start.definitions, z3.Not(at_start)):
             raise SearchFailed("the invariant does not hold in the empty state")
-        move = Move(*(variable(part) for part in ("kind", "first", "second")))
-        allowed, following = transition(self.bits, self.orders, self.sizes, self.state, move)
-        kept = invariant(self.bits, self.orders, self.sizes, following)
-        if not self._holds(
-            z3.And([z3.Implies(move.kind == int(kind), in_range(kind, move)) for kind in Kind]), allowed, z3.Not(kept)
-        ):
-            raise SearchFailed("some operation does not keep the invariant")
+        for kind in Kind:
+            if not self._kept_by(kind):
+                raise SearchFailed(f"{kind.name} does not keep the invariant")
+
+    def _kept_by(self, kind: Kind) -> bool:
+        bits = self.bits.copy()
+        move = Move(kind, variable("first"), variable("second"))
+        allowed, following = after(bits, kind, self.orders, self.sizes, self.state, move)
+        kept = invariant(bits, self.orders, self.sizes, following)
+        arguments = z3.And(in_range(kind, move), no_unused(bits, kind, move))
+        return self._holds(*bits.definitions, arguments, allowed, z3.Not(kept))
 
     def proved(self, goal: Goal) -> bool:
         """Whether no state of the invariant meets the goal."""

@@ -7,11 +7,9 @@ for that; what recompute would free, the end of the filler frees too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Any
-
-from kvspec.algebra import Algebra
 
 MOST_BLOCKS = 6
 """Blocks of the largest pool, hence entries of the longest table."""
@@ -115,13 +113,3 @@ class State:
 
 
 START = State()
-
-
-def choose(a: Algebra, condition: Any, then: Any, otherwise: Any) -> Any:
-    """`ite` for states and their parts."""
-    if isinstance(then, tuple) and isinstance(otherwise, tuple):
-        return tuple(choose(a, condition, x, y) for x, y in zip(then, otherwise, strict=True))
-    if is_dataclass(then) and not isinstance(then, type):
-        parts = {f.name: choose(a, condition, getattr(then, f.name), getattr(otherwise, f.name)) for f in fields(then)}
-        return replace(then, **parts)
-    return then if then is otherwise else a.ite(condition, then, otherwise)
