@@ -1,7 +1,7 @@
 """How fast the kit judges, in one run on one machine: ratios are what to compare, `make bench`.
 
-Prints operations a second of the bare reference manager, of the walk over it, and of the hypothesis machine over it, for small and
-for larger pools; medians of five.
+Prints operations a second of the bare reference manager, of the walk over it, and of the hypothesis machine over it,
+for small and for larger pools; medians of five.
 """
 
 from __future__ import annotations

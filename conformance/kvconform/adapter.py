@@ -216,7 +216,7 @@ class Adapter:
         """Blocks of the device that can be handed out now."""
         raise NotImplementedError
 
-    # -- admission guards: a bool, or a Verdict -----------------------------------------------------------------------
+    # -- admission guards: a bool, or a Verdict --------------------------------------------------------------
 
     def can_allocate(self, group: Group) -> bool | Verdict:
         """May the group's waiting sequences be admitted?"""

@@ -1,7 +1,7 @@
 """The check: all tiers over one target, shrinking, and the verdict.
 
-Knows which tiers there are, what each may spend, and when a law counts as exercised. Budgets are counted in operations, so
-that the same seed gives the same report. It must not know any manager or fault.
+Knows which tiers there are, what each may spend, and when a law counts as exercised. Budgets are counted in operations,
+so that the same seed gives the same report. It must not know any manager or fault.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Check:
     def _late(self) -> bool:
         return self._deadline is not None and time.monotonic() > self._deadline
 
-    # -- the tiers -------------------------------------------------------------------------------------------------------
+    # -- the tiers -------------------------------------------------------------------------------------------
 
     def _vectors(self) -> None:
         shipped = edges.load()
@@ -243,7 +243,7 @@ class Check:
             seed=self.result.seed,
         )
 
-    # -- from violations to findings -----------------------------------------------------------------------------------
+    # -- from violations to findings -------------------------------------------------------------------------
 
     def _shrink(self) -> None:
         """Shrink the shortest violations first; a trace that shows another one as well serves for both."""
@@ -316,7 +316,7 @@ def _level(law: Law) -> int:
     return list(Level).index(law.level)
 
 
-# -- the verdict --------------------------------------------------------------------------------------------------------
+# -- the verdict ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

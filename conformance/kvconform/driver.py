@@ -40,8 +40,8 @@ class Outcome:
     verdict: the guard's, None where there is none. asked_again: its verdict when asked a second time. counts_asked,
     rows_asked: free counts and the group's rows right after asking. refcounts_asked: whether a refcount of its blocks
     then was not the number of owners. result, error, error_kind: how it ended. where: the adapter call that was under
-    way. failed, failed_row: the sequence whose append failed, its row before. moved: the sequences that the operation was carried through for.
-    transfers: copies and moves that it ordered. arrivals, writings: what a step brought and wrote. again: a free of a
+    way. failed, failed_row: the sequence whose append failed, its row before. moved: the sequences that it was carried
+    through for.    transfers: copies and moves that it ordered. arrivals, writings: what a step brought and wrote. again: a free of a
     sequence that had ended before.
     """
 
@@ -88,7 +88,7 @@ class Driver:
         self.devices = (Device.GPU, Device.CPU) if Capability.SWAP in capabilities else (Device.GPU,)
         self._transfers_first = adapter.capabilities.step_order == "transfers-first"
 
-    # -- observing --------------------------------------------------------------------------------------------------
+    # -- observing -------------------------------------------------------------------------------------------
 
     def counts(self) -> dict[Device, int]:
         """Free blocks of each device.
@@ -121,7 +121,7 @@ class Driver:
     def _says(self, method: str, value: object, expected: str) -> str:
         return f"{type(self.adapter).__name__}.{method} answered {value!r}; it must answer {expected}"
 
-    # -- performing ---------------------------------------------------------------------------------------------------
+    # -- performing ------------------------------------------------------------------------------------------
 
     def perform(self, op: Operation, group: Group | None) -> Outcome:
         """Carry the operation out. Raises AdapterMistake where the adapter answers what cannot be used."""

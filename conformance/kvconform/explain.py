@@ -65,7 +65,8 @@ def laws_markdown() -> str:
     lines = [
         "# The laws",
         "",
-        f"Catalogue {CATALOGUE_VERSION}, {len(CATALOGUE)} laws. Written by `make docs` from `spec/kvspec/laws`; do not edit.",
+        f"Catalogue {CATALOGUE_VERSION}, {len(CATALOGUE)} laws. "
+        "Written by `make docs` from `spec/kvspec/laws`; do not edit.",
         "",
         "MUST: safety and soundness. SHOULD: quality that users may rely on; counts with `--strict`. MAY: advice.",
     ]

@@ -72,7 +72,7 @@ class Ledger:
         self._contents: dict[tuple[Device, int], list[int]] = {}
         self._seqs: dict[int, Seq] = {}
 
-    # -- ownership --------------------------------------------------------------------------------------------------
+    # -- ownership -------------------------------------------------------------------------------------------
 
     def held(self, device: Device) -> int:
         """Distinct blocks of the device that live sequences own."""
@@ -109,7 +109,7 @@ class Ledger:
         """Entries in the rows of these sequences."""
         return sum(len(self.rows[seq.id].blocks) for seq in seqs if seq.id in self.rows)
 
-    # -- contents -----------------------------------------------------------------------------------------------------
+    # -- contents --------------------------------------------------------------------------------------------
 
     def content(self, device: Device, block: int) -> list[int]:
         """What the block's slots hold, as a live list."""

@@ -24,7 +24,7 @@ def plain_table(*titles: str) -> Table:
     return table
 
 
-# -- targets --------------------------------------------------------------------------------------------------------
+# -- targets -------------------------------------------------------------------------------------------------
 
 
 def targets() -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ def _compared(offered: Sequence[str], reference: Sequence[str]) -> str:
     return ", ".join([*more, *less]) or "as reference"
 
 
-# -- engines --------------------------------------------------------------------------------------------------------
+# -- engines -------------------------------------------------------------------------------------------------
 
 
 def fetch(console: Console, specs: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """The hypothesis tier: a `RuleBasedStateMachine` over the same operations, for breadth.
 
-Knows hypothesis and the shared generator. Two uses: `explore` collects findings for `kvconform check` (which shrinks them
-itself); `machine_for(...)` with `collect=None` raises instead, so that hypothesis shrinks and keeps its database.
+Knows hypothesis and the shared generator. Two uses: `explore` collects findings for `kvconform check` (which shrinks
+them itself); `machine_for(...)` with `collect=None` raises instead, so that hypothesis shrinks and keeps its database.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks that are not one run of legal operations: bad input, and the same run twice.
 
-Bad input is tried on an instance of its own that is then thrown away, so that its damage is blamed on nothing else. Knows
-adapters and runs; it must not know any manager.
+Bad input is tried on an instance of its own that is then thrown away, so that its damage is blamed on nothing else.
+Knows adapters and runs; it must not know any manager.
 """
 
 from __future__ import annotations

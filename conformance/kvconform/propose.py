@@ -105,7 +105,7 @@ def style(config: Config, pick: Chooser) -> Style:
     return Style(weights, pick.choose([1, 2, 2, 3, 5]), lookaheads, pick.choose([1, 1, 2, 3, size + 1]))
 
 
-# -- which operations are possible ------------------------------------------------------------------------------------
+# -- which operations are possible ---------------------------------------------------------------------------
 
 
 def candidates(run: Run) -> dict[str, list[int]]:
@@ -159,7 +159,7 @@ def propose(run: Run, kind: str, subjects: Sequence[int], style: Style, pick: Ch
     return op if run.why_not(op) is None else None
 
 
-# -- their arguments ---------------------------------------------------------------------------------------------------
+# -- their arguments -----------------------------------------------------------------------------------------
 
 
 def _tokens(count: int, pick: Chooser) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Runs a trace's operations again on a target, and says whether what it shows is still so.
 
-Knows trace files and runs. A manager that is right may refuse what the wrong one approved; what then no longer applies is
-left out.
+Knows trace files and runs. A manager that is right may refuse what the wrong one approved; what then no longer
+applies is left out.
 """
 
 from __future__ import annotations

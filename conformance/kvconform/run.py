@@ -143,7 +143,7 @@ class Run:
             if violation.law.level is Level.MUST:
                 self.over = True
 
-    # -- the end of a run -------------------------------------------------------------------------------------------
+    # -- the end of a run ------------------------------------------------------------------------------------
 
     def finish(self, *, spend: bool = True) -> None:
         """End the run as an engine would: step, free everybody, then (spend) see that all blocks are there to be used.

@@ -1,7 +1,7 @@
 """Makes a violation small: fewer operations, fewer sequences, lower numbers, the same cause.
 
-Knows how to replay what is left of a trace, leaving out what is no longer legal, and what "the same" means: the law, the
-operation at which it broke, and the error. It must not know laws or managers. Deterministic; it costs at most `BUDGET`
+Knows how to replay what is left of a trace, leaving out what is no longer legal, and what "the same" means: the law,
+the operation at which it broke, and the error. It must not know laws or managers. Deterministic; it costs at most `BUDGET`
 operations a finding.
 """
 
@@ -111,8 +111,8 @@ class Shrinker:
         return best
 
     def shrink_repetition(self, raw: Raw) -> Finding:
-        """The fewest operations found whose observations still differ from one run to the next. What differs by chance may
-        not differ when tried again, so this only ever drops operations, and keeps what did differ.
+        """The fewest operations found whose observations still differ from one run to the next. What differs by chance
+        may not differ when tried again, so this only ever drops operations, and keeps what did differ.
         """
         best, improved, spent = raw, True, 0
         while improved and spent < REPETITIONS:
@@ -176,7 +176,7 @@ def _fitting(op: Operation, run: Run) -> Operation:
     return Step({seq: tokens for seq, tokens in op.tokens.items() if seq in seqs and seqs[seq].scheduled})
 
 
-# -- what might be smaller -----------------------------------------------------------------------------------------------
+# -- what might be smaller -----------------------------------------------------------------------------------
 
 
 def _smaller(trace: Trace) -> Iterator[Trace]:
@@ -341,7 +341,7 @@ def _paired(trace: Trace) -> Iterator[Trace]:
                     yield replace(less, config=replace(less.config, **{other: also - 1}))
 
 
-# -- numbers that read well -------------------------------------------------------------------------------------------------
+# -- numbers that read well ----------------------------------------------------------------------------------
 
 
 def _renumbered(trace: Trace) -> Trace:

@@ -1,7 +1,7 @@
 """The trace format, schema kvconform/trace@1: JSON Lines, a header and one operation a line with what was observed.
 
-Knows how operations, configurations and observations are written and read. It must not know how they came about. Reading
-is strict: an unknown operation or field, a missing or mistyped one, is one clear error with its line.
+Knows how operations, configurations and observations are written and read. It must not know how they came about.
+Reading is strict: an unknown operation or field, a missing or mistyped one, is one clear error with its line.
 """
 
 from __future__ import annotations

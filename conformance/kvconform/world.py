@@ -59,7 +59,7 @@ class World:
         self.swapped_out_since_step: set[int] = set()
         self.lookahead: int | None = None  # the run's, where it is fixed
 
-    # -- legality ---------------------------------------------------------------------------------------------------
+    # -- legality --------------------------------------------------------------------------------------------
 
     def why_not(self, op: Operation) -> str | None:
         """None where the operation is legal now, else the reason why an engine would not do it."""
@@ -186,7 +186,7 @@ class World:
         """Whether the id is or was in use."""
         return seq_id in self.seqs or seq_id in self.ended
 
-    # -- what the views show before the manager is asked ----------------------------------------------------------------
+    # -- what the views show before the manager is asked -----------------------------------------------------
 
     def prepare(self, op: Operation) -> Group | None:
         """Bring the views into the state that the operation's call sees; its group, where it has one."""
@@ -225,7 +225,7 @@ class World:
         child.upto, child.computed = parent.upto, parent.computed
         return child
 
-    # -- what has become of it ------------------------------------------------------------------------------------------
+    # -- what has become of it -------------------------------------------------------------------------------
 
     def forget(self, seq: Seq) -> None:
         """Take back a sequence whose operation failed before it came to be."""

@@ -5,7 +5,6 @@ Must not know: blocks, sequences, or how anything is computed.
 """
 
 # A name says the situation, as `StopIteration` does; an `Error` suffix would add length and no meaning.
-# ruff: noqa: N818
 
 
 class BlockManagerError(Exception):

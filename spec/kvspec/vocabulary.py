@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import ClassVar, Union
+from typing import ClassVar
 
 
 class Device(str, Enum):
@@ -233,7 +233,7 @@ class ResetAll:
     op: ClassVar[str] = "reset_all"
 
 
-Operation = Union[Allocate, Append, Step, Fork, SwapOut, SwapIn, Preempt, Free, ResetAll]
+Operation = Allocate | Append | Step | Fork | SwapOut | SwapIn | Preempt | Free | ResetAll
 
 OPERATIONS: dict[str, type[Operation]] = {
     kind.op: kind for kind in (Allocate, Append, Step, Fork, SwapOut, SwapIn, Preempt, Free, ResetAll)

@@ -199,7 +199,7 @@ READY: tuple[Operation, ...] = (
     Allocate(2, (3,), (1, 1)),  # scheduled
     Allocate(3, (4,), (1, 1)),
     Allocate(4, (5,), (1,)),
-    Step({}),
+    Step({3: (1,)}),
     SwapOut(3),
     Preempt(4),
     Allocate(5, (6,), (1,)),
@@ -208,7 +208,7 @@ READY: tuple[Operation, ...] = (
 )
 
 LEGAL: tuple[Operation, ...] = (
-    Allocate(4, (5,)), Allocate(9, (10, 11), (1,) * 12, 3), Append(1, 64), Step({3: (1,)}), Step({}), Fork(1, 9), Fork(1, 9, ()),
+    Allocate(4, (5,)), Allocate(9, (10, 11), (1,) * 9, 3), Append(1, 64), Step({3: (1,)}), Step({}), Fork(1, 9), Fork(1, 9, ()),
     SwapOut(1), SwapOut(2), SwapIn(3, 1), Preempt(2), Free(5), Free(6), Free(4, "aborted"), ResetAll(),
     Append(1, force=True),
 )  # fmt: skip

@@ -61,7 +61,7 @@ class VllmV0(Adapter):
             Device.CPU: self.manager.get_num_free_cpu_blocks,
         }
 
-    # -- the kit's views, as the manager sees them ---------------------------------------------------------------------
+    # -- the kit's views, as the manager sees them -----------------------------------------------------------
 
     def _seq(self, view: Seq) -> vllm_standins.Sequence:
         seq = self._seqs.get(view.id)
@@ -77,7 +77,7 @@ class VllmV0(Adapter):
     def _verdict(self, answer: Any) -> Verdict | bool:
         return answer if isinstance(answer, bool) else Verdict(answer.name.lower())
 
-    # -- operations ----------------------------------------------------------------------------------------------------
+    # -- operations ------------------------------------------------------------------------------------------
 
     def can_allocate(self, group: Group) -> Verdict | bool:
         """The guard counts lookahead slots in the releases that let it."""
@@ -245,7 +245,7 @@ def _raised_in(error: BaseException) -> str:
     return trace.tb_frame.f_code.co_name if trace is not None else ""
 
 
-# -- what each release is ---------------------------------------------------------------------------------------------
+# -- what each release is ------------------------------------------------------------------------------------
 
 
 def vllm_v0_class(engine: LoadedEngine, name: str) -> type[VllmV0]:

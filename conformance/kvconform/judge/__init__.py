@@ -64,7 +64,7 @@ class Judge:
         """What was checked so far."""
         return self.bench.tally
 
-    # -- looking ------------------------------------------------------------------------------------------------------
+    # -- looking ---------------------------------------------------------------------------------------------
 
     def _look(self, look: Callable[[], object]) -> bool:
         """Observe; a manager that cannot show a live sequence's state has crashed."""
@@ -93,7 +93,7 @@ class Judge:
     def _see_counts(self) -> None:
         self.counts = self.bench.driver.counts()
 
-    # -- one transition -------------------------------------------------------------------------------------------------
+    # -- one transition --------------------------------------------------------------------------------------
 
     def before(self, op: Operation, group: Group | None) -> Transition:
         """Remember what judging this operation will need of the state before it."""

@@ -149,7 +149,7 @@ class Accounting:
                 "accounting.free-exact",
                 Block(times_free=times, classified=classified),
                 lambda b=block, n=times, c=classified: (  # type: ignore[misc]
-                    f"{device.value} block {b} is {'both free and held' if n and c else 'lost' if not n else 'free twice'}",
+                    f"{device.value} block {b} is {_fate(n, c)}",
                     f"in the free set {1 - c} times",
                     f"{n} times",
                 ),
@@ -164,3 +164,10 @@ def _may_share(t: Transition, change: RowChange, other: Seq, index: int) -> bool
         return True
     rows = [c.before.blocks for c in t.changes if c.before and c.seq in (change.seq, other)]
     return all(index < len(row) for row in rows) and len({row[index] for row in rows}) == 1
+
+
+def _fate(times_free: int, classified: int) -> str:
+    """What is wrong with a block that is not just once in one class."""
+    if not times_free:
+        return "lost"
+    return "both free and held" if classified else "free twice"

@@ -39,8 +39,8 @@ class LawLine(msgspec.Struct):
 
 
 class ViolationLine(msgspec.Struct):
-    """One finding. step: the number (from 1) of the operation in the trace at which the law broke. probe: what beyond the
-    trace shows it, if anything.
+    """One finding. step: the number (from 1) of the operation in the trace at which the law broke. probe: what beyond
+    the trace shows it, if anything.
     """
 
     law: str

@@ -53,7 +53,7 @@ def generate_all(goals: Sequence[Goal], progress: Callable[[str], None] | None =
     never = reasons(goals)
     possible = [goal for goal in goals if goal not in never]
     tell("proving which goals a plain engine cannot reach")
-    other = set(unreachable(possible, ENGINE_ORDERS))
+    other = set(unreachable(possible, ENGINE_ORDERS)) if possible else set()
     plain = [goal for goal in possible if goal not in other]
     vectors = _searched(plain, ENGINE_ORDERS, tell) + _searched([g for g in possible if g in other], CALM_ORDERS, tell)
     entries = (Unreachable(goal.id, goal.words, reason) for goal, reason in never.items())

@@ -121,7 +121,8 @@ def dump(vectors: Vectors) -> str:
 
 
 def _joined(lines: Iterable[str]) -> str:
-    return ",\n".join(lines) + "\n"
+    text = ",\n".join(lines)
+    return text + "\n" if text else ""
 
 
 def _line(entry: Mapping[str, Any]) -> str:

@@ -132,8 +132,8 @@ LAWS = (
     Law(
         "robust.bad-input",
         Level.SHOULD,
-        "An unknown sequence, an id used twice, a fork of an unknown parent, a wrong status: a clear error, and nothing "
-        "changed.",
+        "An unknown sequence, an id used twice, a fork of an unknown parent, a wrong status: a clear error, and "
+        "nothing changed.",
         BadInput,
         told_and_unchanged,
         breaking=BadInput(accepted=True, changed=False),
