@@ -41,8 +41,8 @@ class Outcome:
     rows_asked: free counts and the group's rows right after asking. refcounts_asked: whether a refcount of its blocks
     then was not the number of owners. result, error, error_kind: how it ended. where: the adapter call that was under
     way. failed, failed_row: the sequence whose append failed, its row before. moved: the sequences that it was carried
-    through for.    transfers: copies and moves that it ordered. arrivals, writings: what a step brought and wrote. again: a free of a
-    sequence that had ended before.
+    through for. transfers: copies and moves that it ordered. arrivals, writings: what a step brought and wrote.
+    again: a free of a sequence that had ended before.
     """
 
     result: Result = Result.OK

@@ -1,8 +1,8 @@
 """Makes a violation small: fewer operations, fewer sequences, lower numbers, the same cause.
 
 Knows how to replay what is left of a trace, leaving out what is no longer legal, and what "the same" means: the law,
-the operation at which it broke, and the error. It must not know laws or managers. Deterministic; it costs at most `BUDGET`
-operations a finding.
+the operation at which it broke, and the error. It must not know laws or managers. Deterministic; it costs at most
+`BUDGET` operations a finding.
 """
 
 from __future__ import annotations
