@@ -246,38 +246,49 @@ class Check:
     # -- from violations to findings -------------------------------------------------------------------------
 
     def _shrink(self) -> None:
-        """Shrink the shortest violations first; a trace that shows another one as well serves for both."""
-        shrinker, budget = Shrinker(self.start), self.profile.shrink
-        queue = sorted((raw for kept in self._raws.values() for raw in kept), key=_raw_order)
+        """Shrink the shortest violations first: one of each key, then the further shapes while the budget lasts."""
+        shrinker = Shrinker(self.start)
         found: dict[str, Finding] = {}
-        for done, raw in enumerate(queue):
+        queue = sorted(
+            ((rank, raw) for kept in self._raws.values() for rank, raw in enumerate(kept) if not self._sooner(raw)),
+            key=lambda ranked: (ranked[0], _raw_order(ranked[1])),
+        )
+        for done, (rank, raw) in enumerate(queue):
             self.report("shrinking", done, len(queue))
-            finding = self._small(shrinker, raw, found, budget - shrinker.total)
-            if finding is not None:
-                known = found.get(finding.fingerprint)
-                if known is None or _order(finding) < _order(known):
-                    found[finding.fingerprint] = finding
+            if rank and self._enough(raw, found.values(), shrinker.total):
+                continue
+            finding = self._small(shrinker, raw, list(found.values()))
+            known = found.get(finding.fingerprint)
+            if known is None or _order(finding) < _order(known):
+                found[finding.fingerprint] = finding
         self.result.findings = _simplest(found.values())
 
-    def _small(self, shrinker: Shrinker, raw: Raw, found: dict[str, Finding], budget: int) -> Finding | None:
+    def _sooner(self, raw: Raw) -> bool:
+        """Whether what the end of some run shows was shown by an operation of another."""
+        return raw.probe == "finish" and (*raw.key[:3], "") in self._raws
+
+    def _enough(self, raw: Raw, found: Iterable[Finding], spent: int) -> bool:
+        """Whether a further shape of a violation is not worth its price: nothing is left to spend, or a good part is
+        gone and a simpler finding most likely has its cause.
+        """
+        simpler = any(f.key == raw.key and f.features <= raw.features for f in found)
+        return spent > self.profile.shrink or (simpler and 4 * spent > self.profile.shrink)
+
+    def _small(self, shrinker: Shrinker, raw: Raw, found: list[Finding]) -> Finding:
+        """The violation, small; a small trace that shows it already is where its shrinking begins."""
         if raw.workload is not None:
             return progress.shrink(self.start, raw)
         if raw.probe == probes.REPEAT:
             return shrinker.shrink_repetition(raw)
         if raw.probe not in ("", "finish"):
             return _as_it_is(raw)
-        for finding in found.values():
-            if (
-                finding.features == raw.features
-                and finding.probe == raw.probe
-                and finding.violation.op == raw.violation.op
-            ):
+        for finding in found:
+            alike = finding.features == raw.features and finding.probe == raw.probe
+            if alike and finding.violation.op == raw.violation.op:
                 shown = shrinker.show(raw, Trace(finding.config, tuple(finding.operations)))
                 if shown is not None:
                     raw = replace(raw, config=shown.config, operations=shown.operations)
                     break
-        if budget <= 0:
-            return _as_it_is(raw)
         return shrinker.shrink(raw) or self._lost(raw)
 
     def _lost(self, raw: Raw) -> Finding:
@@ -306,8 +317,8 @@ def _order(finding: Finding) -> tuple[Any, ...]:
 def _simplest(findings: Iterable[Finding]) -> list[Finding]:
     """Without those that have all the features of a simpler one, and more: most likely they have its cause."""
     kept: list[Finding] = []
-    for finding in sorted(findings, key=lambda f: (len(f.features), _order(f))):
-        if not any(other.key == finding.key and other.features <= finding.features for other in kept):
+    for finding in sorted(findings, key=lambda f: (bool(f.probe), len(f.features), _order(f))):
+        if not any(other.key[:3] == finding.key[:3] and other.features <= finding.features for other in kept):
             kept.append(finding)
     return kept
 

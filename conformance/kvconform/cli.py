@@ -53,9 +53,14 @@ JsonOption = Annotated[Optional[Path], typer.Option("--json", metavar="FILE", he
 SolverOption = Annotated[str, typer.Option("--solver", metavar="z3", help="The solver to ask.")]
 
 
+class _Output(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704 - called while the BrokenPipeError is handled: `main` ends quietly
+
+
 def console() -> Console:
     """Where results go."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    return _Output(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
 def write_json(path: Path | None, data: Any) -> None:

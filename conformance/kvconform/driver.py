@@ -38,8 +38,8 @@ class Outcome:
     """What became of one operation.
 
     verdict: the guard's, None where there is none. asked_again: its verdict when asked a second time. counts_asked,
-    rows_asked: free counts and the group's rows right after asking. refcounts_asked: whether a refcount of its blocks
-    then was not the number of owners. result, error, error_kind: how it ended. where: the adapter call that was under
+    rows_asked: free counts and the group's rows right after asking. refcounts_moved: whether asking changed a refcount
+    of its blocks. result, error, error_kind: how it ended. where: the adapter call that was under
     way. failed, failed_row: the sequence whose append failed, its row before. moved: the sequences that it was carried
     through for. transfers: copies and moves that it ordered. arrivals, writings: what a step brought and wrote.
     again: a free of a sequence that had ended before.
@@ -50,7 +50,7 @@ class Outcome:
     asked_again: Verdict | None = None
     counts_asked: dict[Device, int] | None = None
     rows_asked: dict[int, list[int]] | None = None
-    refcounts_asked: bool = False
+    refcounts_moved: bool = False
     error: Exception | None = None
     error_kind: ErrorKind | None = None
     where: str = ""
@@ -152,24 +152,23 @@ class Driver:
         if guard not in self.capabilities:
             return
         method = guard.value.replace("guard-", "can_").replace("-", "_")
+        seqs = subject.seqs if isinstance(subject, Group) else [subject]
+        refcounts = self._refcounts(seqs)
         outcome.verdict = self._verdict(method, self._call(outcome, method, subject))
         outcome.asked_again = self._verdict(method, self._call(outcome, method, subject))
         outcome.counts_asked = self.counts()
-        seqs = subject.seqs if isinstance(subject, Group) else [subject]
         outcome.rows_asked = {seq.id: self.row(seq) for seq in seqs if seq.id in self.ledger.rows}
-        outcome.refcounts_asked = Capability.REFCOUNTS in self.capabilities and self._refcounts_off(seqs)
+        outcome.refcounts_moved = self._refcounts(seqs) != refcounts
         if outcome.refused and not force:
             outcome.result = Result.REFUSED
             raise _Stop
 
-    def _refcounts_off(self, seqs: list[Seq]) -> bool:
-        for seq in seqs:
-            row = self.ledger.rows.get(seq.id)
-            if row is not None:
-                owners = self.ledger.owners[row.device]
-                if any(self.adapter.refcount(row.device, block) != len(owners[block]) for block in row.blocks):
-                    return True
-        return False
+    def _refcounts(self, seqs: list[Seq]) -> list[int]:
+        """The refcounts of the sequences' blocks, where they can be seen."""
+        if Capability.REFCOUNTS not in self.capabilities:
+            return []
+        rows = [self.ledger.rows[seq.id] for seq in seqs if seq.id in self.ledger.rows]
+        return [self.adapter.refcount(row.device, block) for row in rows for block in row.blocks]
 
     def _verdict(self, method: str, answer: object) -> Verdict:
         if isinstance(answer, Verdict):

@@ -14,8 +14,8 @@ from kvconform.run import Run
 from kvconform.workload import Workload
 from kvspec.vocabulary import Config, Operation
 
-Key = tuple[str, str, str]
-"""Law, operation, error: what a shrink must keep."""
+Key = tuple[str, str, str, str]
+"""Law, operation, error, probe: what a shrink must keep."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Raw:
     @property
     def key(self) -> Key:
         """What a shrink must keep."""
-        return self.violation.law.id, self.violation.op, self.violation.error
+        return self.violation.law.id, self.violation.op, self.violation.error, self.probe
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Finding:
     @property
     def key(self) -> Key:
         """What it shares with every violation of its kind."""
-        return self.violation.law.id, self.violation.op, self.violation.error
+        return self.violation.law.id, self.violation.op, self.violation.error, self.probe
 
     @property
     def fingerprint(self) -> str:

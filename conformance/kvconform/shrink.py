@@ -162,8 +162,8 @@ class Shrinker:
         self._spent += run.tally.operations + 1
         self.total += run.tally.operations + 1
         for found in run.found:
-            violation = found.violation
-            if (violation.law.id, violation.op, violation.error) == raw.key and found.late == (raw.probe == "finish"):
+            violation, probe = found.violation, "finish" if found.late else ""
+            if (violation.law.id, violation.op, violation.error, probe) == raw.key:
                 return Trace(trace.config, tuple(run.operations[: found.at])), found
         return None
 

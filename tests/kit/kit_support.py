@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -79,6 +80,9 @@ def shown_by(adapter: Adapter, config: Config, operations: Iterable[Operation], 
 # -- the command line -----------------------------------------------------------------------------------------------
 
 
+PROGRESS = re.compile(r"kvconform: [a-z]+ [\d,]+ of [\d,]+")
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a command ended."""
@@ -90,7 +94,7 @@ class Ended:
     @property
     def complaint(self) -> str:
         """The one line on standard error that is not progress; fails where there is not exactly one."""
-        lines = [line for line in self.err.splitlines() if " of " not in line or not line[-1].isdigit()]
+        lines = [line for line in self.err.splitlines() if not PROGRESS.fullmatch(line)]
         assert len(lines) == 1, self.err
         assert lines[0].startswith("kvconform: ")
         return lines[0].removeprefix("kvconform: ")

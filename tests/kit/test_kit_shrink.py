@@ -129,9 +129,7 @@ def test_what_has_nothing_to_do_with_it_is_left_out_and_the_rest_is_renumbered()
     assert raw.violation.law.id == "data.read-back"
     assert "sequence 90" in raw.violation.message
     finding = shrunk(adapter, raw)
-    assert finding.operations == [Allocate(1, (1,), (1,)), Step({}), Fork(1, 2, (1,)), Append(1), Step({})] or (
-        len(finding.operations) <= 4
-    )
+    assert len(finding.operations) == 4
     numbers = [n for op in finding.operations for n in numbers_in(op)]
     assert list(dict.fromkeys(numbers)) == sorted(set(numbers))
     assert set(numbers) <= {1, 2}
@@ -139,7 +137,8 @@ def test_what_has_nothing_to_do_with_it_is_left_out_and_the_rest_is_renumbered()
     assert "sequence 1" in finding.violation.message or "sequence 2" in finding.violation.message
     assert finding.config.num_gpu_blocks <= 3
     assert finding.config.num_cpu_blocks == 0
-    assert finding.features == raw.features - {"swap", "preempt", "lookahead", "group"} | (finding.features & {"group"})
+    assert {"swap", "preempt"} <= raw.features
+    assert not {"swap", "preempt"} & finding.features
 
 
 def numbers_in(op: Operation) -> list[int]:

@@ -33,7 +33,7 @@ class Admission:
         case = Asking(
             counts=outcome.counts_asked is not None and outcome.counts_asked != t.counts_before,
             rows=any(row != ledger.rows[seq].blocks for seq, row in rows.items()),
-            refcounts=outcome.refcounts_asked,
+            refcounts=outcome.refcounts_moved,
             verdict=outcome.asked_again is not outcome.verdict,
         )
         self.bench.check("admission.guard-pure", case, lambda: self._impure(t, case))
