@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import Enum
 from typing import ClassVar, Literal
 
@@ -325,14 +326,25 @@ def overrides(adapter: Adapter, method: str) -> bool:
     return getattr(type(adapter), method, None) is not getattr(Adapter, method)
 
 
+def _reject_typos(kind: type[Adapter]) -> None:
+    """A name that is almost one of the base class's would silently declare nothing."""
+    known = [name for name in vars(Adapter) if not name.startswith("_") and name not in ("name", "version")]
+    for owner in kind.__mro__[: kind.__mro__.index(Adapter)]:
+        for name in vars(owner):
+            close = [] if name.startswith("_") or name in known else get_close_matches(name, known, n=1, cutoff=0.85)
+            if close:
+                raise AdapterMistake(f"{kind.__name__} defines {name!r}, which means nothing; {close[0]!r} was meant?")
+
+
 def capabilities_of(adapter: Adapter) -> frozenset[Capability]:
     """Everything that the adapter offers: by methods overridden, and by declaration.
 
-    Raises AdapterMistake where a required method is missing, or swap is half there.
+    Raises AdapterMistake where a required method is missing, swap is half there, or a name looks misspelt.
     """
     missing = [name for name in REQUIRED if not overrides(adapter, name)]
     if missing:
         raise AdapterMistake(f"{type(adapter).__name__} must define {', '.join(missing)}")
+    _reject_typos(type(adapter))
     found = {capability for method, capability in BY_METHOD.items() if overrides(adapter, method)}
     if overrides(adapter, "swap_out") != overrides(adapter, "swap_in"):
         raise AdapterMistake(f"{type(adapter).__name__} must define both swap_out and swap_in, or neither")

@@ -53,14 +53,9 @@ JsonOption = Annotated[Optional[Path], typer.Option("--json", metavar="FILE", he
 SolverOption = Annotated[str, typer.Option("--solver", metavar="z3", help="The solver to ask.")]
 
 
-class _Output(Console):
-    def on_broken_pipe(self) -> None:
-        raise  # noqa: PLE0704 - called while the BrokenPipeError is handled: `main` ends quietly
-
-
 def console() -> Console:
     """Where results go."""
-    return _Output(highlight=False, width=None if sys.stdout.isatty() else 120)
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
 def write_json(path: Path | None, data: Any) -> None:
@@ -73,6 +68,16 @@ def write_json(path: Path | None, data: Any) -> None:
         partial.replace(path)
     except (OSError, ValueError) as error:  # ValueError: a path without a name, such as "."
         raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def writable_file(path: Path | None) -> None:
+    """See at once, not after the work, whether the file can be written. Raises UsageError where not."""
+    if path is None:
+        return
+    if path.is_dir() or not path.name:
+        raise UsageError(f"cannot write {path}: it is a folder")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write {path}: {path.parent} is not a folder that can be written to")
 
 
 def writable_folder(path: Path) -> Path:
@@ -126,6 +131,7 @@ def check(
     laws = checking.choose_laws(law)
     capabilities = checking.choose_capabilities(without)
     chosen = checking.choose_profile(profile)
+    writable_file(json)
     folder = writable_folder(out)
     found = resolve(target)
     with bar() as report:
@@ -199,6 +205,7 @@ def prove(
 
     if solver != "z3":
         raise UsageError(f"solver {solver!r} is not part of this version; it asks z3")
+    writable_file(json)
     folder = writable_folder(smt2) if smt2 else None
     raise typer.Exit(run_proofs(console(), law, theorem, folder, verbose, lambda data: write_json(json, data)))
 
@@ -288,10 +295,11 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", INCONCLUSIVE)
-    except SystemExit as error:  # not ours: standalone_mode is off; a target's own exit code means nothing here
-        _fail(f"the target ended the process (sys.exit({error.code!r})) instead of raising an error", NO_TARGET)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: be quiet about it
+    except (BrokenPipeError, SystemExit) as error:
+        # standalone_mode is off: nobody but rich and the parser, where the reader has gone, or the target leaves so.
+        if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
+            _fail(f"the target ended the process (sys.exit({error.code!r})) instead of raising an error", NO_TARGET)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # be quiet about it
         sys.exit(INCONCLUSIVE)
     except Exception as error:
         # The parser's own errors; typer ships its own copy of click's classes, so they are known by what they offer.

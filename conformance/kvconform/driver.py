@@ -6,6 +6,7 @@ it is right is the judge's business.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -73,6 +74,16 @@ class Outcome:
         return self.verdict is Verdict.OK
 
 
+def _whole(value: object) -> int | None:
+    """The value as a whole number, whatever library's; None where it is none."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
 class _Stop(Exception):
     """The operation ends here; the outcome says how."""
 
@@ -98,9 +109,10 @@ class Driver:
         found = {}
         for device in self.devices:
             count = self.adapter.num_free_blocks(device)
-            if not isinstance(count, int) or isinstance(count, bool):
+            number = _whole(count)
+            if number is None:
                 raise AdapterMistake(self._says("num_free_blocks", count, "a whole number of blocks"))
-            found[device] = count
+            found[device] = number
         return found
 
     def row(self, seq: Seq) -> list[int]:
@@ -113,9 +125,12 @@ class Driver:
             row = list(table)
         except TypeError:
             raise AdapterMistake(self._says("block_table", table, "a list of block numbers")) from None
-        for block in row:
-            if not isinstance(block, int):
-                raise AdapterMistake(self._says("block_table", table, "a list of block numbers"))
+        for index, block in enumerate(row):
+            if type(block) is not int:  # the common case costs nothing more
+                number = _whole(block)
+                if number is None:
+                    raise AdapterMistake(self._says("block_table", table, "a list of block numbers"))
+                row[index] = number
         return row
 
     def _says(self, method: str, value: object, expected: str) -> str:
@@ -173,7 +188,7 @@ class Driver:
     def _verdict(self, method: str, answer: object) -> Verdict:
         if isinstance(answer, Verdict):
             return answer
-        if isinstance(answer, bool):
+        if isinstance(answer, bool) or type(answer).__name__ in ("bool", "bool_"):  # numpy's too
             return Verdict.OK if answer else Verdict.NO
         raise AdapterMistake(self._says(method, answer, "True, False or a Verdict"))
 

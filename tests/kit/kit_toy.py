@@ -31,7 +31,7 @@ def blocks(slots: int, size: int) -> int:
 
 
 class Toy:
-    """Rows per sequence over two pools. Every operation counts first and takes then, so that failing changes nothing."""
+    """Rows per sequence over two pools. Every operation counts first and takes then: failing changes nothing."""
 
     def __init__(self, size: int, totals: dict[Device, int]) -> None:
         self.size, self.totals = size, totals

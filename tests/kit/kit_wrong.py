@@ -108,7 +108,7 @@ class Wrong:
 class FreeKeepsTheFirstBlock(ToyAdapter):
     """Leaks when a sequence ends."""
 
-    class make(Toy):  # noqa: N801
+    class make(Toy):
         def drop(self, seq: int) -> None:
             self.rows[seq] = self.rows[seq][1:]
             super().drop(seq)
@@ -205,7 +205,7 @@ class OneNumberForTwo(ToyAdapter):
 class LastBlockIsNotThere(ToyAdapter):
     """One block is counted as free but cannot be had."""
 
-    class make(Toy):  # noqa: N801
+    class make(Toy):
         def take(self, device: Device, count: int, owners: int = 1) -> list[int]:
             if count and count >= len(self.free[device]):
                 raise Full("the last one stays")
@@ -264,7 +264,7 @@ class NoRefcountForTheTail(ToyAdapter):
 class WritesInPlace(ToyAdapter):
     """No copy-on-write."""
 
-    class make(Toy):  # noqa: N801
+    class make(Toy):
         def written(self, seq: int, upto: int, slots: int) -> list[int]:
             return []
 
@@ -536,7 +536,7 @@ class FreeAgainChanges(ToyAdapter):
 class TakesAnyInput(ToyAdapter):
     """Admits a sequence over another of the same number."""
 
-    class make(Toy):  # noqa: N801
+    class make(Toy):
         def admit(self, seqs: Sequence[int], count: int) -> None:
             for seq in seqs:
                 if seq in self.rows:
@@ -649,6 +649,9 @@ WRONG = (
     Wrong("admission.impossible-is-never", LaterForNever, (Allocate(1, (1,), prompt(17)),), TIGHT),
     Wrong("admission.precise-allocate", AllocateWantsOneMore,
           (*ONE, Allocate(2, (2,), prompt(8))), TIGHT, also=frozenset(("accounting.spendable",))),
+    Wrong("admission.precise-allocate", AllocateWantsOneMore,
+          (Allocate(1, (1, 2), prompt(4)), step(1, 2), Preempt(1), Allocate(2, (3,), (9,)), Allocate(1, (1, 2))),
+          Config(4, 5), also=frozenset(("accounting.spendable",))),
     Wrong("admission.precise-append", AppendWantsOneMore,
           (Allocate(1, (1,), prompt(8)), Allocate(2, (2,), prompt(4)), step(1, 2), Append(1)), TIGHT),
     Wrong("admission.precise-swap-out", SwapOutWantsOneMore,

@@ -26,7 +26,9 @@ class Desk:
         self.prefixes = Prefixes()
         self.seqs: dict[int, Seq] = {}
 
-    def seq(self, number: int, tokens: Sequence[int], row: list[int], device: Device = GPU, upto: int | None = None) -> Seq:
+    def seq(
+        self, number: int, tokens: Sequence[int], row: list[int], device: Device = GPU, upto: int | None = None
+    ) -> Seq:
         status = Status.RUNNING if device is GPU else Status.SWAPPED
         seq = Seq(number, Group(number), list(tokens), upto=len(tokens) if upto is None else upto, status=status)
         self.prefixes.extend(seq.prefixes, tokens)

@@ -32,7 +32,10 @@ def test_the_reference_conforms_and_every_law_is_exercised(tmp_path: Path) -> No
         applicable = one.law.applicable(capabilities_of(check.adapter))
         assert one.verdict == ("holds" if applicable else "not-applicable")
         assert bool(one.checks) == applicable
-    assert {one.law.id for one in laws if one.verdict == "not-applicable"} == {"table.announced", "admission.sound-fork"}
+    assert {one.law.id for one in laws if one.verdict == "not-applicable"} == {
+        "table.announced",
+        "admission.sound-fork",
+    }
     assert overall(result, laws) == "conforms"
     assert overall(replace(result, strict=False), laws) == "conforms"
     seen = {key for key, hits in result.tally.guards.items() if hits}

@@ -14,6 +14,7 @@ from kit_wrong import WRONG, AppendTurnsItsRow, ForgetsToCopy, FreesASharedBlock
 
 from kvconform import faults, shrink
 from kvconform.adapter import Adapter, Seq, capabilities_of
+from kvconform.features import shape, used
 from kvconform.finding import Finding, Raw, raws_of
 from kvconform.reference import ReferenceAdapter
 from kvconform.run import Run, replay
@@ -62,10 +63,6 @@ def shrunk(adapter: Adapter, raw: Raw) -> Finding:
     return finding
 
 
-def key_of(finding: Finding) -> tuple[str, str, str]:
-    return finding.violation.law.id, finding.violation.op, finding.violation.error
-
-
 def longest(adapter: Adapter) -> list[Raw]:
     """The longest raw violation of each kind."""
     found: dict[object, Raw] = {}
@@ -87,7 +84,7 @@ def test_a_shrunk_trace_shows_the_same_and_nothing_can_be_left_out(name: str) ->
     for raw in [raw for raw in raws if raw.violation.law.id in faults.CATALOGUE[name].laws][:2]:
         finding = shrunk(adapter, raw)
         late = finding.probe == "finish"
-        assert key_of(finding) == raw.key
+        assert finding.key == raw.key
         assert (finding.found_by, finding.probe) == (raw.found_by, raw.probe)
         assert len(finding.operations) <= len(raw.operations)
         assert raw.key in shown_by(adapter, finding.config, finding.operations, finish=late)
@@ -271,3 +268,42 @@ def test_a_configuration_that_cannot_be_started_is_no_candidate() -> None:
     finding = shrunk(adapter, raw_of(adapter, Config(4, 20, 20), noisy(law_at=Append(41, 3))))
     assert finding.config.block_size == 3
     assert Capability.FORK in capabilities_of(adapter)
+
+
+def test_features_name_what_the_trace_used_and_what_shape_it_met() -> None:
+    adapter = ToyAdapter()
+    run = Run(adapter, Config(2, 12, 12, 1))
+    seen: list[frozenset[str]] = []
+    operations: list[Operation] = [
+        Allocate(1, (1,), (1, 1, 1)),
+        step(1),
+        Append(1, 3),
+        step(1),
+        SwapOut(1),
+        SwapIn(1, force=True),
+        step(1),
+        Fork(1, 2, (1,)),
+        Append(1),
+        Preempt(1),
+        Allocate(1, (1, 2)),
+        Free(1),
+        Free(1),
+        Allocate(2, (3, 4), (1,)),
+    ]
+    for op in operations:
+        seen.append(used([*run.operations, op], run.config) | shape(op, run.world, run.ledger))
+        run.apply(op)
+    assert not run.found
+    plain = {"watermark"}
+    assert seen[:2] == [plain, plain]
+    assert seen[2] == plain | {"lookahead", "unseen"}
+    assert seen[4] == plain | {"lookahead", "swap", "unseen", "lookahead-tail"}
+    assert seen[5] == seen[4] | {"forced"}
+    assert "forced" not in seen[6]
+    assert seen[8] >= {"fork", "shared", "unseen"}
+    assert "shared" not in seen[9]
+    assert "preempt" in seen[9]
+    assert "ended" not in seen[11]
+    assert "ended" in seen[12]
+    assert "group" not in seen[12]
+    assert "group" in seen[13]

@@ -122,9 +122,17 @@ def test_a_file_holds_a_run_with_what_was_observed(tmp_path: Path) -> None:
         "schema": "kvconform/trace@1",
         "law": "table.tight",
         "target": "toy",
-        "config": {"block_size": 4, "num_gpu_blocks": 3, "num_cpu_blocks": 2, "watermark_blocks": 0, "max_model_len": 4096},
+        "config": {
+            "block_size": 4,
+            "num_gpu_blocks": 3,
+            "num_cpu_blocks": 2,
+            "watermark_blocks": 0,
+            "max_model_len": 4096,
+        },
     }
-    pools = {device: {"free": n, "reclaimable": 0, "reserved": 0, "pending": 0} for device, n in (("gpu", 2), ("cpu", 2))}
+    pools = {
+        device: {"free": n, "reclaimable": 0, "reserved": 0, "pending": 0} for device, n in (("gpu", 2), ("cpu", 2))
+    }
     assert lines[1] == {
         "op": "allocate",
         "group": 1,
@@ -182,7 +190,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 
 def test_blank_lines_and_observations_are_not_operations(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
-    observed = {key: None for key in trace.OBSERVED}
+    observed = dict.fromkeys(trace.OBSERVED)
     lines = [json.dumps(HEADER), "", json.dumps({"op": "preempt", "group": 3, **observed}), "  ", ""]
     path.write_text("\n".join(lines))
     assert read(path).operations == [Preempt(3)]

@@ -208,7 +208,8 @@ READY: tuple[Operation, ...] = (
 )
 
 LEGAL: tuple[Operation, ...] = (
-    Allocate(4, (5,)), Allocate(9, (10, 11), (1,) * 9, 3), Append(1, 64), Step({3: (1,)}), Step({}), Fork(1, 9), Fork(1, 9, ()),
+    Allocate(4, (5,)), Allocate(9, (10, 11), (1,) * 9, 3), Append(1, 64), Step({3: (1,)}), Step({}),
+    Fork(1, 9), Fork(1, 9, ()),
     SwapOut(1), SwapOut(2), SwapIn(3, 1), Preempt(2), Free(5), Free(6), Free(4, "aborted"), ResetAll(),
     Append(1, force=True),
 )  # fmt: skip
@@ -322,8 +323,11 @@ def test_views_show_what_the_scheduler_knows() -> None:
     assert (child.tokens, child.upto, child.computed, child.status) == ([5, 6, 7, 4], 3, 3, Status.RUNNING)
     run.apply(Fork(1, 3))
     assert run.world.seqs[3].tokens == [5, 6, 7, 8, 9]
+    run.apply(Append(1))
+    assert (seq.unseen, seq.scheduled) == (0, True)
     run.apply(SwapOut(1))
     assert {s.status for s in seq.group.seqs} == {Status.SWAPPED}
+    assert not seq.scheduled  # it is not computed after all
     run.apply(SwapIn(1, 2))
     assert (seq.status, seq.upto, seq.computed, seq.scheduled_lookahead) == (Status.RUNNING, 5, 3, 2)
     run.apply(Preempt(1))
