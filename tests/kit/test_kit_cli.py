@@ -493,7 +493,8 @@ def test_processes_end_with_the_same_codes(tmp_path: Path) -> None:
 
 
 def test_a_process_that_finds_something_ends_with_1_and_can_be_asked_again(tmp_path: Path) -> None:
-    ended = in_a_process(tmp_path, "check", "fault:guard-takes-a-block", "--law", "admission.guard-pure")
+    assert in_a_process(tmp_path, "check", "kit_targets:Interrupted").code == 3  # its Ctrl-C keeps this short
+    ended = in_a_process(tmp_path, "check", "kit_targets:WrongAndInterrupted", "--law", "admission.guard-pure")
     assert ended.code == 1
     assert "VIOLATED" in ended.out
     assert "Traceback" not in ended.err

@@ -305,5 +305,5 @@ def test_features_name_what_the_trace_used_and_what_shape_it_met() -> None:
     assert "preempt" in seen[9]
     assert "ended" not in seen[11]
     assert "ended" in seen[12]
-    assert "group" not in seen[12]
+    assert "group" not in seen[9]
     assert "group" in seen[13]
