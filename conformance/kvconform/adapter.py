@@ -130,6 +130,14 @@ class Domain:
     least_cpu_blocks: int = 0
     reason: str = ""
 
+    def excludes(self, config: Config) -> str:
+        """Why the configuration is outside the domain; empty where it is inside."""
+        if config.block_size not in self.block_sizes:
+            return f"block size {config.block_size} is outside the target's domain"
+        if config.num_gpu_blocks < self.least_gpu_blocks or config.num_cpu_blocks < self.least_cpu_blocks:
+            return "the pools are smaller than the target's domain allows"
+        return ""
+
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -241,8 +249,11 @@ class Adapter:
 
     # -- operations ------------------------------------------------------------------------------------------
 
-    def fork(self, parent: Seq, child: Seq) -> bool | None:
-        """The child, already in the parent's group, shares the parent's row (copy-on-write)."""
+    def fork(self, parent: Seq, child: Seq) -> Copies | bool | None:
+        """The child, already in the parent's group, shares the parent's row (copy-on-write).
+
+        A manager that copies the tail at the fork answers the copies, or None: they are found by comparing rows.
+        """
         raise NotImplementedError
 
     def swap_out(self, group: Group) -> Moves | bool | None:

@@ -33,7 +33,8 @@ REFUSALS = (Verdict.LATER, Verdict.NEVER, Verdict.NO)
 @dataclass(frozen=True)
 class Profile:
     """What a check may spend. walk: operations of the fast walk. examples, steps: of the hypothesis machine. workloads:
-    for the scheduler. repeats: runs done twice. seconds: None, or the time after which no new run is begun.
+    for the scheduler. repeats: runs done twice. shrink: operations for making findings small. guard: seconds after
+    which a check is taken to hang. seconds: None, or the time after which no new run is begun.
     """
 
     name: str
@@ -43,13 +44,14 @@ class Profile:
     workloads: int
     repeats: int
     shrink: int
+    guard: float = 300.0
     seconds: float | None = None
 
 
 PROFILES = {
-    "quick": Profile("quick", 30_000, 40, 25, 12, 4, 40_000),
-    "ci": Profile("ci", 200_000, 300, 40, 60, 20, 200_000),
-    "nightly": Profile("nightly", 100_000_000, 2_000, 60, 400, 100, 1_000_000, seconds=1_800),
+    "quick": Profile("quick", 24_000, 40, 25, 12, 4, 40_000),
+    "ci": Profile("ci", 200_000, 300, 40, 60, 20, 200_000, guard=3_600),
+    "nightly": Profile("nightly", 100_000_000, 2_000, 60, 400, 100, 1_000_000, guard=7_200, seconds=1_800),
 }
 
 GUARD_CAPABILITIES = {
@@ -137,9 +139,10 @@ class Check:
         self._raws: dict[Key, list[Raw]] = {}
         self._deadline = None if profile.seconds is None else time.monotonic() + profile.seconds
 
-    def start(self, config: Config, *, record: bool = False) -> Run:
+    def start(self, config: Config, *, record: bool = False, leave_out: frozenset[str] = frozenset()) -> Run:
         """Start a run of this check."""
-        return Run(self.adapter, config, without=self.without, laws=self.laws, record=record)
+        laws = [law for law in self.laws if law.id not in leave_out]
+        return Run(self.adapter, config, without=self.without, laws=laws, record=record)
 
     def run(self) -> Result:
         """Run every tier, shrink what was found. Raises TargetError where the adapter cannot be driven."""
@@ -148,9 +151,9 @@ class Check:
             for tier in (self._vectors, self._walk, self._progress, self._probes, self._hypothesis):
                 tier()
             self._shrink()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             self.result.interrupted = True
-            self.result.notes.append("interrupted: what was not reached is not judged")
+            self.result.notes.append(f"{stop or 'interrupted'}: what was not reached is not judged")
             self._keep_unshrunk()
         except AdapterMistake as error:
             raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
@@ -247,7 +250,7 @@ class Check:
 
     def _shrink(self) -> None:
         """Shrink the shortest violations first: one of each key, then the further shapes while the budget lasts."""
-        shrinker = Shrinker(self.start)
+        shrinker = Shrinker(self.start, self.adapter.domain)
         found: dict[str, Finding] = {}
         queue = sorted(
             ((rank, raw) for kept in self._raws.values() for rank, raw in enumerate(kept) if not self._sooner(raw)),
@@ -277,7 +280,7 @@ class Check:
     def _small(self, shrinker: Shrinker, raw: Raw, found: list[Finding]) -> Finding:
         """The violation, small; a small trace that shows it already is where its shrinking begins."""
         if raw.workload is not None:
-            return progress.shrink(self.start, raw)
+            return progress.shrink(self.start, raw, self.adapter.domain)
         if raw.probe == probes.REPEAT:
             return shrinker.shrink_repetition(raw)
         if raw.probe not in ("", "finish"):

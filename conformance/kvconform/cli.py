@@ -5,8 +5,10 @@ Exit codes: 0 conforms, 1 a law is violated, 2 usage error, 3 inconclusive, 4 th
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -41,6 +43,7 @@ app.add_typer(engines_app, name="engines")
 
 EXIT = {"conforms": CONFORMS, "violates": VIOLATES, "inconclusive": INCONCLUSIVE, "error": NO_TARGET}
 DEFAULT_OUT = Path(".kvconform")
+INTERRUPTED = 130  # what the parser leaves with on Ctrl-C
 
 TargetArgument = Annotated[
     str,
@@ -54,7 +57,9 @@ SolverOption = Annotated[str, typer.Option("--solver", metavar="z3", help="The s
 
 
 def console() -> Console:
-    """Where results go."""
+    """Where results go; nowhere, where standard output is closed."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it stays open as long as the process
     return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
@@ -124,6 +129,7 @@ def check(
 ) -> None:
     """Check a block manager against the specification."""
     from kvconform import check as checking
+    from kvconform.guard import time_guard
     from kvconform.report import build, terminal
     from kvconform.report.progress import bar
     from kvconform.targets import resolve
@@ -136,7 +142,8 @@ def check(
     found = resolve(target)
     with bar() as report:
         one = checking.Check(found, chosen, seed=seed, laws=laws, without=capabilities, strict=strict, report=report)
-        result = one.run()
+        with time_guard(chosen.guard):
+            result = one.run()
     document = build.build(result, folder, one.start)
     write_json(folder / "report.json", document)
     write_json(json, document)
@@ -151,12 +158,15 @@ def replay(
     json: JsonOption = None,
 ) -> None:
     """Run a trace's operations again: exit 1 while it fails, 0 once fixed, 4 if it cannot run."""
+    from kvconform.replay import read_trace
     from kvconform.replay import replay as run_again
     from kvconform.targets import resolve
 
     if on is None:
         raise UsageError("say on which target to run the trace: --on TARGET")
-    replayed = run_again(trace, resolve(on))
+    writable_file(json)
+    file = read_trace(trace)
+    replayed = run_again(file, resolve(on))
     out = console()
     for violation in ([replayed.shows] if replayed.shows else []) + replayed.others:
         out.print(
@@ -218,6 +228,7 @@ def laws(
     """The catalogue of laws; one law explained, with a smallest example of breaking it."""
     from kvconform import explain
 
+    writable_file(json)
     write_json(json, explain.catalogue_json())
     if law is None:
         explain.catalogue(console())
@@ -230,6 +241,7 @@ def targets(json: JsonOption = None) -> None:
     """Every shipped adapter and fault: version, capabilities, available or not."""
     from kvconform import listing
 
+    writable_file(json)
     rows = listing.targets()
     write_json(json, {"schema": "kvconform/targets@1", "targets": rows})
     listing.show(rows, console())
@@ -251,6 +263,7 @@ def vectors_generate(
     """Generate the edge cases again from the model (minutes); --check compares them with the shipped file."""
     from kvconform import vector_commands
 
+    writable_file(json)
     raise typer.Exit(vector_commands.generate(console(), check_only, lambda data: write_json(json, data)))
 
 
@@ -268,6 +281,7 @@ def vectors_run(
     from kvconform.check import choose_capabilities
     from kvconform.targets import resolve
 
+    writable_file(json)
     capabilities = choose_capabilities(without)
     chosen = vector_commands.choose_vectors(vector)
     raise typer.Exit(
@@ -296,7 +310,10 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", INCONCLUSIVE)
     except (BrokenPipeError, SystemExit) as error:
-        # standalone_mode is off: nobody but rich and the parser, where the reader has gone, or the target leaves so.
+        # standalone_mode is off: nobody but rich and the parser, where the reader has gone or has interrupted, or the
+        # target leaves so.
+        if getattr(error, "code", None) == INTERRUPTED:
+            _fail("interrupted", INCONCLUSIVE)
         if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
             _fail(f"the target ended the process (sys.exit({error.code!r})) instead of raising an error", NO_TARGET)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # be quiet about it
@@ -304,9 +321,12 @@ def main() -> None:
     except Exception as error:
         # The parser's own errors; typer ships its own copy of click's classes, so they are known by what they offer.
         message = getattr(error, "format_message", None)
-        if message is None:
-            raise
-        _fail_usage(message())
+        if message is not None:
+            _fail_usage(message())
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _fail(f"cannot write the result: {error.strerror}", USAGE)
+        traceback.print_exc()
+        _fail("this is an error of kvconform itself; please report it with the lines above", NO_TARGET)
     sys.exit(code or 0)
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvconform.adapter import Adapter, AdapterMistake, Copies, ErrorKind, Group, Moves, Seq
+from kvconform.adapter import Adapter, AdapterMistake, ErrorKind, Group, Moves, Seq
 from kvconform.ledger import Arrival, Ledger, Transfer, Writing
 from kvconform.world import World
 from kvspec.vocabulary import (
@@ -84,6 +83,14 @@ def _whole(value: object) -> int | None:
         return None
 
 
+class Unobservable(Exception):
+    """The manager raised where it was only looked at. cause: what it raised; method: the adapter's."""
+
+    def __init__(self, method: str, cause: Exception) -> None:
+        super().__init__(f"{method} raised {type(cause).__name__}: {cause}")
+        self.method, self.cause = method, cause
+
+
 class _Stop(Exception):
     """The operation ends here; the outcome says how."""
 
@@ -108,7 +115,7 @@ class Driver:
         """
         found = {}
         for device in self.devices:
-            count = self.adapter.num_free_blocks(device)
+            count = self._look("num_free_blocks", device)
             number = _whole(count)
             if number is None:
                 raise AdapterMistake(self._says("num_free_blocks", count, "a whole number of blocks"))
@@ -120,16 +127,49 @@ class Driver:
 
         Raises AdapterMistake where the adapter answers anything but a list of numbers.
         """
-        table = self.adapter.block_table(seq)
+        return self._numbers("block_table", self._look("block_table", seq))
+
+    def announced_row(self, seq: Seq) -> list[int]:
+        """The row that an engine would have from announcements alone. Raises as `row`."""
+        return self._numbers("announced_row", self._look("announced_row", seq))
+
+    def free_blocks(self, device: Device) -> list[int]:
+        """The numbers in the free set, as often as it lists them. Raises as `row`."""
+        return self._numbers("free_blocks", self._look("free_blocks", device))
+
+    def refcount(self, device: Device, block: int) -> int:
+        """The block's refcount. Raises AdapterMistake where the adapter answers anything but a number."""
+        count = self._look("refcount", device, block)
+        number = count if type(count) is int else _whole(count)
+        if number is None:
+            raise AdapterMistake(self._says("refcount", count, "a whole number of owners"))
+        return number
+
+    def row_device(self, seq: Seq) -> Device:
+        """Where the manager has the row. Raises AdapterMistake where the adapter answers anything but a Device."""
+        device = self._look("row_device", seq)
+        if not isinstance(device, Device):
+            raise AdapterMistake(self._says("row_device", device, "a Device"))
+        return device
+
+    def _look(self, method: str, *arguments: Any) -> Any:
         try:
-            row = list(table)
+            return getattr(self.adapter, method)(*arguments)
+        except AdapterMistake:
+            raise
+        except Exception as error:
+            raise Unobservable(method, error) from error
+
+    def _numbers(self, method: str, answer: Any) -> list[int]:
+        try:
+            row = list(answer)
         except TypeError:
-            raise AdapterMistake(self._says("block_table", table, "a list of block numbers")) from None
+            raise AdapterMistake(self._says(method, answer, "a list of block numbers")) from None
         for index, block in enumerate(row):
             if type(block) is not int:  # the common case costs nothing more
                 number = _whole(block)
                 if number is None:
-                    raise AdapterMistake(self._says("block_table", table, "a list of block numbers"))
+                    raise AdapterMistake(self._says(method, answer, "a list of block numbers"))
                 row[index] = number
         return row
 
@@ -141,8 +181,13 @@ class Driver:
     def perform(self, op: Operation, group: Group | None) -> Outcome:
         """Carry the operation out. Raises AdapterMistake where the adapter answers what cannot be used."""
         outcome = Outcome()
-        with suppress(_Stop):
+        try:
             _PERFORM[type(op)](self, op, group, outcome)
+        except _Stop:
+            pass
+        except Unobservable as blind:
+            outcome.where, outcome.error, outcome.error_kind = blind.method, blind.cause, ErrorKind.UNDECLARED
+            outcome.result = Result.RAISED
         return outcome
 
     def _call(self, outcome: Outcome, method: str, *arguments: Any) -> Any:
@@ -170,20 +215,25 @@ class Driver:
         seqs = subject.seqs if isinstance(subject, Group) else [subject]
         refcounts = self._refcounts(seqs)
         outcome.verdict = self._verdict(method, self._call(outcome, method, subject))
+        once = self.counts(), self._rows(seqs)  # a guard that undoes at the second asking what it did at the first
         outcome.asked_again = self._verdict(method, self._call(outcome, method, subject))
-        outcome.counts_asked = self.counts()
-        outcome.rows_asked = {seq.id: self.row(seq) for seq in seqs if seq.id in self.ledger.rows}
+        outcome.counts_asked, outcome.rows_asked = self.counts(), self._rows(seqs)
         outcome.refcounts_moved = self._refcounts(seqs) != refcounts
+        if once != (outcome.counts_asked, outcome.rows_asked):
+            outcome.counts_asked, outcome.rows_asked = once
         if outcome.refused and not force:
             outcome.result = Result.REFUSED
             raise _Stop
+
+    def _rows(self, seqs: list[Seq]) -> dict[int, list[int]]:
+        return {seq.id: self.row(seq) for seq in seqs if seq.id in self.ledger.rows}
 
     def _refcounts(self, seqs: list[Seq]) -> list[int]:
         """The refcounts of the sequences' blocks, where they can be seen."""
         if Capability.REFCOUNTS not in self.capabilities:
             return []
         rows = [self.ledger.rows[seq.id] for seq in seqs if seq.id in self.ledger.rows]
-        return [self.adapter.refcount(row.device, block) for row in rows for block in row.blocks]
+        return [self.refcount(row.device, block) for row in rows for block in row.blocks]
 
     def _verdict(self, method: str, answer: object) -> Verdict:
         if isinstance(answer, Verdict):
@@ -211,14 +261,14 @@ class Driver:
             copies = self._call(outcome, "append", seq)
             self.world.cover(seq)
             outcome.moved.append(seq)
-            for source, target in self._copies(copies, rows[seq.id], seq):
+            for source, target in self._copies("append", copies, rows[seq.id], seq):
                 self._transfer(outcome, Transfer(Device.GPU, source, Device.GPU, target, copy=True))
             outcome.failed = None
 
-    def _copies(self, answer: Copies | None, before: list[int], seq: Seq) -> list[tuple[int, int]]:
+    def _copies(self, method: str, answer: Any, before: list[int], seq: Seq) -> list[tuple[int, int]]:
         if answer is None:
             return [(old, new) for old, new in zip(before, self.row(seq), strict=False) if old != new]
-        return self._pairs("append", answer, "a list of (source block, destination block) pairs")
+        return self._pairs(method, answer, "a list of (source block, destination block) pairs")
 
     def _pairs(self, method: str, answer: Any, expected: str) -> list[tuple[int, int]]:
         try:
@@ -243,11 +293,14 @@ class Driver:
         self._ask(outcome, Capability.GUARD_FORK, parent, force=False)
         child = self.world.child_of(op)
         try:
-            self._call(outcome, "fork", parent, child)
-        except _Stop:
+            answer = self._call(outcome, "fork", parent, child)
+            child.status = Status.RUNNING
+            copies = self._copies("fork", answer, self.ledger.rows[parent.id].blocks, child)
+        except (_Stop, Unobservable):
             self.world.forget(child)
             raise
-        child.status = Status.RUNNING
+        for source, target in copies:  # none, unless the tail is copied at the fork
+            self._transfer(outcome, Transfer(Device.GPU, source, Device.GPU, target, copy=True))
         outcome.moved = [child]
         self._sync(outcome, [child])
 

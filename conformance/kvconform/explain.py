@@ -170,7 +170,7 @@ def smallest(law: Law, fault: faults.Fault) -> Finding | None:
     def start(config: Config) -> Run:
         return Run(adapter, config)
 
-    shrinker = Shrinker(start)
+    shrinker = Shrinker(start, adapter.domain)
     best: list[Finding] = []
     for vector in edges.load().vectors:
         raws = vectors.raws(vectors.play(start, vector, adapter, capabilities))

@@ -54,6 +54,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.run: Run | None = None
         self.manner: Style | None = None
+        self._complained = False
         self._possible: tuple[int, dict[str, list[int]]] = (-1, {})
 
     @initialize(data=st.data())
@@ -89,9 +90,10 @@ class Machine(RuleBasedStateMachine):
             self._complain()
 
     def _complain(self) -> None:
-        if self.collect is None and self.run is not None:
+        if self.collect is None and self.run is not None and not self._complained:
             for found in self.run.found:
                 if found.violation.law.level is Level.MUST:
+                    self._complained = True
                     raise AssertionError(f"{found.violation.law.id}: {found.violation.message}")
 
     def teardown(self) -> None:

@@ -90,8 +90,10 @@ def bad_input(start: Callable[[Config], Run], probe: Probe, config: Config) -> t
     for op in probe.setup:
         if run.over or run.why_not(op) is not None or run.apply(op).refused:
             return run, None
-    counts = run.driver.counts()
-    rows = {seq.id: run.driver.row(seq) for seq in run.world.with_tables()}
+    if run.over:
+        return run, None
+    counts = run.judge.counts
+    rows = {seq: row.blocks for seq, row in run.ledger.rows.items()}
     accepted, answer = True, ""
     try:
         given = probe.attempt(run)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kvconform.adapter import Adapter
+from kvconform.adapter import Adapter, Domain
 from kvconform.finding import Finding, Raw, raws_of
 from kvconform.judge import Violation
 from kvconform.propose import Chooser, configuration
 from kvconform.run import Run
-from kvconform.workload import Request, Workload, fits_alone
+from kvconform.workload import SPARE, Request, Workload, fits_alone
 from kvspec.laws.robust import Progress
 from kvspec.vocabulary import (
     Allocate,
@@ -29,9 +29,14 @@ from kvspec.vocabulary import (
     Step,
     SwapIn,
     SwapOut,
+    Verdict,
 )
 
-LAW = "robust.progress"
+LAW, PROBE = "robust.progress", "progress"
+VERDICT_LAWS = frozenset(("admission.impossible-is-never", "admission.never-is-final"))
+"""Laws about what a guard says, not left to end a workload: what comes of waiting for ever is the question here."""
+
+BUDGET = 20_000
 SHOWN = 40  # operations of a stuck workload that a report shows
 
 
@@ -39,10 +44,11 @@ def workload(adapter: Adapter, capabilities: frozenset[Capability], pick: Choose
     """A workload each of whose requests fits alone; None where the configuration has no room for any."""
     config = configuration(adapter.domain, capabilities, pick)
     lookahead = pick.choose([0, 0, 1, config.block_size]) if Capability.LOOKAHEAD in capabilities else 0
-    room = (config.num_gpu_blocks - config.watermark_blocks) * config.block_size - lookahead
+    room = (config.num_gpu_blocks - config.watermark_blocks - SPARE) * config.block_size - lookahead
     if room < 2:
         return None
-    requests = []
+    tiny = Request(1, min(config.block_size, room) - 1) if config.block_size > 1 else Request(1, 1)
+    requests = [tiny] if pick.chance(20) else []
     for _ in range(pick.integer(1, 6)):
         total = pick.choose([room, pick.integer(2, room), pick.integer(2, room)])
         prompt = pick.integer(1, total - 1)
@@ -60,6 +66,7 @@ class Scheduler:
         self.tokens = {number: (1,) * request.prompt for number, request in enumerate(work.requests, 1)}
         self.group = {number: number for number in self.left}  # of the current attempt
         self._names = len(self.left)
+        self.declined: list[int] = []  # requests that the manager said NEVER to
         self._patience = 60 + 20 * sum(r.prompt + r.output for r in work.requests)
 
     def go(self) -> bool | None:
@@ -88,6 +95,7 @@ class Scheduler:
 
     def _round(self) -> bool:
         """One scheduling round and one step; False where nothing can ever move again."""
+        declined = len(self.declined)
         preempted = self._grow()
         if not preempted and not self.run.over:
             self._resume()
@@ -96,7 +104,7 @@ class Scheduler:
         scheduled = [seq.id for seq in self.run.world.seqs.values() if seq.scheduled]
         self._do(Step(dict.fromkeys(scheduled, (1,))))
         self._collect(scheduled)
-        return bool(scheduled) or preempted
+        return bool(scheduled) or preempted or len(self.declined) > declined
 
     def _grow(self) -> bool:
         """Append to every running request in order, preempting from the end; whether anything was preempted."""
@@ -104,8 +112,7 @@ class Scheduler:
         waiting = self._having(Status.RUNNING)
         while waiting and not self.run.over:
             number = waiting[0]
-            result = self._do(Append(self.group[number], self.lookahead))
-            if result is Result.OK:
+            if self.run.apply(Append(self.group[number], self.lookahead)).result is Result.OK:
                 waiting.pop(0)
             else:
                 preempted = True
@@ -133,8 +140,18 @@ class Scheduler:
             if self._do(SwapIn(self.group[number], self.lookahead)) is not Result.OK:
                 return
         for number in self._having(Status.WAITING):
-            if self._do(self._admission(number)) is not Result.OK:
+            outcome = self.run.apply(self._admission(number))
+            if outcome.verdict is Verdict.NEVER:
+                self._decline(number)
+            elif outcome.result is not Result.OK:
                 return
+
+    def _decline(self, number: int) -> None:
+        """Drop a request that can never be admitted, as an engine does."""
+        self.declined.append(number)
+        del self.left[number]
+        for seq in list(self.run.world.groups[self.group[number]].seqs):
+            self._do(Free(seq.id, "aborted"))
 
     def _admission(self, number: int) -> Operation:
         name = self.group[number]
@@ -153,18 +170,20 @@ class Scheduler:
                 self._do(Free(seq))
 
 
-def attempt(start: Callable[[Config], Run], work: Workload) -> tuple[Run, list[Raw]]:
-    """Run a workload; the run and what it found, no progress included."""
-    run = start(work.config)
+def attempt(start: Callable[..., Run], work: Workload) -> tuple[Run, list[Raw]]:
+    """Run a workload; the run and what it found."""
+    run = start(work.config, leave_out=VERDICT_LAWS)
+    law = run.judge.bench.laws.get(LAW)
+    if law is None:
+        return run, []
     scheduler = Scheduler(run, work)
     finished = scheduler.go()
-    raws = raws_of(run, "walk")
-    law = run.judge.bench.laws.get(LAW)
-    if law is None or finished is None:
-        return run, raws
+    if finished is None:
+        return run, raws_of(run, "walk")
     run.tally.checks[LAW] += 1
     total = len(work.requests)
-    done = total - len(scheduler.left)
+    refused = [n for n in scheduler.declined if _tiny(work.requests[n - 1], work.config)]
+    done = total - len(scheduler.left) - len(refused)
     if law.judge(Progress(done, total)):
         run.finish()
         return run, raws_of(run, "walk")
@@ -176,19 +195,26 @@ def attempt(start: Callable[[Config], Run], work: Workload) -> tuple[Run, list[R
         f"all {total} finish",
         f"{done} finish; stuck after {len(run.operations)} operations, the last of them {last}",
     )
-    raw = Raw(violation, work.config, run.operations[-SHOWN:], frozenset(), "walk", "progress", workload=work)
-    return run, [*raws, raw]
+    raw = Raw(violation, work.config, run.operations[-SHOWN:], frozenset(), "walk", PROBE, workload=work)
+    return run, [*raws_of(run, "walk"), raw]
 
 
-def shrink(start: Callable[[Config], Run], raw: Raw) -> Finding:
-    """The smallest workload found that is still stuck."""
-    best = raw
-    improved = True
-    while improved:
+def _tiny(request: Request, config: Config) -> bool:
+    """Whether no manager's own limit can be the reason to decline it: it fits one block."""
+    return request.prompt + request.output <= max(2, config.block_size)
+
+
+def shrink(start: Callable[..., Run], raw: Raw, domain: Domain) -> Finding:
+    """The smallest workload found, inside the domain, that is still stuck."""
+    best, improved, spent = raw, True, 0
+    while improved and spent < BUDGET:
         improved = False
         assert best.workload is not None
         for smaller in _smaller(best.workload):
-            _, raws = attempt(start, smaller)
+            if domain.excludes(smaller.config):
+                continue
+            run, raws = attempt(start, smaller)
+            spent += run.tally.operations
             stuck = [r for r in raws if r.violation.law.id == LAW]
             if stuck:
                 best, improved = stuck[0], True

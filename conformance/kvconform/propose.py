@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 MOST_GROUPS = 5
 MOST_WAITING = 2
-MOST_MEMBERS = 4
+MOST_MEMBERS, MANY_MEMBERS = 4, 7  # every third group may have many
 FORCIBLE = (Allocate, Append, SwapOut, SwapIn)
 VOCABULARY = (1, 2)  # two tokens: whole blocks repeat by chance, and diverging sequences diverge half of the time
 
@@ -85,7 +85,7 @@ BASE_WEIGHTS = {
 def configuration(domain: Domain, capabilities: frozenset[Capability], pick: Chooser) -> Config:
     """A configuration inside the domain: small pools mostly, empty ones too, room now and then."""
     size = pick.choose(list(domain.block_sizes))
-    low, high = pick.choose([(0, 2), (1, 4), (2, 6), (3, 8), (3, 8), (6, 14), (6, 14), (12, 30)])
+    low, high = pick.choose([(0, 2), (1, 4), (2, 6), (3, 8), (3, 8), (6, 14), (6, 14), (12, 30), (8, 40), (8, 130)])
     gpu = max(domain.least_gpu_blocks, pick.integer(low, high))
     cpu = 0
     if Capability.SWAP in capabilities:
@@ -122,7 +122,9 @@ def candidates(run: Run) -> dict[str, list[int]]:
     found["fork"] = [
         seq.id
         for seq in world.seqs.values()
-        if seq.status is Status.RUNNING and seq.computed == seq.upto and _members(seq.group) < MOST_MEMBERS
+        if seq.status is Status.RUNNING
+        and seq.computed == seq.upto
+        and _members(seq.group) < (MOST_MEMBERS if seq.group.id % 3 else MANY_MEMBERS)
     ]
     found["swap_out"], found["swap_in"], found["preempt"] = [*running], swapped, running
     found["free"] = [

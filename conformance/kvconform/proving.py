@@ -33,20 +33,27 @@ def run_proofs(
             for obligation in chosen:
                 (smt2 / f"{obligation.id}.smt2").write_text(prover.to_smt2(obligation))
         with bar() as report:
-            done = 0
+            results: list[prover.Result] = []
 
             def seen(result: prover.Result) -> None:
-                nonlocal done
-                done += 1
-                report("proving", done, len(chosen))
+                results.append(result)
+                report("proving", len(results), len(chosen))
 
-            results = prover.prove(list(laws) or None, list(theorems) or None, on_result=seen)
+            interrupted = False
+            try:
+                prover.prove(list(laws) or None, list(theorems) or None, on_result=seen)
+            except KeyboardInterrupt:
+                interrupted = True
     except prover.UnknownId as error:
         raise UsageError(str(error)) from None
     document = prover.report(results)
+    verdict = prover.verdict(results)
+    if interrupted and verdict == "proved":
+        verdict = document["verdict"] = "inconclusive"
     write(document)
     _show(console, results, verbose)
-    verdict = prover.verdict(results)
+    if interrupted:
+        console.print(f"interrupted after {len(results)} of {len(chosen)} obligations")
     console.print(f"\n[bold]specification: [{'green' if verdict == 'proved' else 'red'}]{verdict}[/][/]")
     return EXIT[verdict]
 

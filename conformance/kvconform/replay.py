@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from kvconform import probes, progress
 from kvconform.adapter import AdapterMistake
@@ -19,8 +20,17 @@ from kvconform.judge import Violation
 from kvconform.run import Run
 from kvconform.targets import Target
 from kvconform.trace import TraceError, TraceFile, read
-from kvconform.workload import Request, Workload
+from kvconform.workload import Request, Workload, fits_alone
+from kvspec.laws import CATALOGUE
 from kvspec.vocabulary import NEEDS, Config, Level, Result
+
+REPETITIONS = 5
+"""How often a run that did not repeat is tried again: what differs by chance does not differ each time."""
+
+
+class _WorkloadLine(msgspec.Struct, forbid_unknown_fields=True):
+    requests: list[tuple[int, int]]
+    lookahead: int = 0
 
 
 @dataclass
@@ -41,19 +51,33 @@ class Replayed:
         return self.shows is not None or bool(self.others)
 
 
-def replay(path: Path, target: Target) -> Replayed:
-    """Run a trace again. Raises UsageError for a file that is no trace, TargetError where the target cannot run it."""
+def read_trace(path: Path) -> TraceFile:
+    """The trace file. Raises UsageError for one that is no trace, or whose header asks for what there is not."""
     try:
         file = read(path)
     except TraceError as error:
         raise UsageError(str(error)) from None
-    names = file.header.get("without", [])
+    law, probe, names = file.law, file.header.get("probe", ""), file.header.get("without", [])
+    known = ["", "finish", progress.PROBE, probes.REPEAT, *(probes.PREFIX + probe.name for probe in probes.PROBES)]
+    if law is not None and (not isinstance(law, str) or law not in CATALOGUE):
+        raise UsageError(f"{path}, line 1: unknown law {law!r}; see: kvconform laws")
+    if probe not in known:
+        raise UsageError(f"{path}, line 1: unknown probe {probe!r}; known: {', '.join(known[1:])}")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"{path}, line 1: without is a list of capabilities, not {names!r}")
-    without = choose_capabilities(names)
+    choose_capabilities(names)
+    if probe == progress.PROBE:
+        _workload(file)
+    return file
 
-    def start(config: Config, *, record: bool = False) -> Run:
-        return Run(target.adapter, config, without=without, record=record)
+
+def replay(file: TraceFile, target: Target) -> Replayed:
+    """Run a trace again. Raises TargetError where the target cannot run it."""
+    without = choose_capabilities(file.header.get("without", []))
+
+    def start(config: Config, *, record: bool = False, leave_out: frozenset[str] = frozenset()) -> Run:
+        laws = [law for law in CATALOGUE.values() if law.id not in leave_out]
+        return Run(target.adapter, config, without=without, laws=laws, record=record)
 
     replayed = Replayed(file)
     try:
@@ -69,15 +93,17 @@ def replay(path: Path, target: Target) -> Replayed:
 
 
 def _violations(file: TraceFile, start: Callable[..., Run], replayed: Replayed) -> list[Violation]:
-    probe = str(file.header.get("probe", ""))
+    probe = file.header.get("probe", "")
     if probe.startswith(probes.PREFIX):
         return _bad_input(probe, file.config, start)
-    if probe == probes.REPEAT:
-        return [raw.violation for raw in probes.repeated(start, file.config, file.operations)]
-    if probe == "progress":
+    if probe == progress.PROBE:
         _, raws = progress.attempt(start, _workload(file))
         return [raw.violation for raw in raws]
-    return _operations(file, start(file.config), replayed)
+    violations = _operations(file, start(file.config), replayed)
+    if probe == probes.REPEAT:
+        for _ in range(REPETITIONS):
+            violations += [raw.violation for raw in probes.repeated(start, file.config, file.operations)]
+    return violations
 
 
 def _bad_input(probe: str, config: Config, start: Callable[..., Run]) -> list[Violation]:
@@ -85,16 +111,23 @@ def _bad_input(probe: str, config: Config, start: Callable[..., Run]) -> list[Vi
         if probe == probes.PREFIX + known.name:
             _, raw = probes.bad_input(start, known, config)
             return [raw.violation] if raw else []
-    raise UsageError(f"unknown probe {probe!r}; known: {', '.join(p.name for p in probes.PROBES)}")
+    raise AssertionError("read_trace knows the probes")
 
 
 def _workload(file: TraceFile) -> Workload:
     try:
-        data: Any = file.header["workload"]
-        requests = tuple(Request(int(prompt), int(output)) for prompt, output in data["requests"])
-        return Workload(file.config, requests, int(data["lookahead"]))
-    except (KeyError, TypeError, ValueError):
-        raise UsageError("the trace's header has no usable workload: requests [[prompt, output]], lookahead") from None
+        data = msgspec.convert(file.header.get("workload"), _WorkloadLine)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"the trace's header has no usable workload: {error}") from None
+    work = Workload(file.config, tuple(Request(*pair) for pair in data.requests), data.lookahead)
+    for request in work.requests:
+        if request.prompt < 1 or request.output < 1 or work.lookahead < 0:
+            raise UsageError(
+                "the workload in the trace's header needs prompts and outputs of at least 1, lookahead of 0"
+            )
+        if not fits_alone(work.config, request, work.lookahead):
+            raise UsageError(f"the workload in the trace's header has a request that does not fit alone: {request}")
+    return work
 
 
 def _operations(file: TraceFile, run: Run, replayed: Replayed) -> list[Violation]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
+from kvconform.adapter import Domain
 from kvconform.finding import Finding, Raw
 from kvconform.probes import repeated
 from kvconform.run import Found, Run
@@ -32,6 +33,7 @@ REPETITIONS = 200
 """Candidates tried for one finding of a run that does not repeat."""
 
 Start = Callable[..., Run]
+ANY = Domain(block_sizes=range(1, 1 << 20))
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,9 @@ def _letters(operations: tuple[Operation, ...]) -> int:
 class Shrinker:
     """Shrinks one violation after another over one way of starting runs."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, domain: Domain = ANY) -> None:
         self._start = start
+        self._domain = domain
         self._spent = 0
         self.total = 0  # operations spent on all findings so far
 
@@ -147,10 +150,9 @@ class Shrinker:
 
     def _attempt(self, trace: Trace, raw: Raw) -> tuple[Trace, Found] | None:
         """Replay what is legal of the trace; the part up to the violation, if it shows."""
-        try:
-            run = self._start(trace.config)
-        except Exception:
-            return None  # a configuration that the manager does not start with
+        if self._domain.excludes(trace.config):
+            return None
+        run = self._start(trace.config)
         for op in trace.operations:
             if run.over:
                 break

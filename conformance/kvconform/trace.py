@@ -25,6 +25,16 @@ OBSERVED = frozenset(
 """Keys of an operation's line that say what was seen, not what was done."""
 
 
+MOST = {
+    "block_size": 65_536,
+    "num_gpu_blocks": 10_000_000,
+    "num_cpu_blocks": 10_000_000,
+    "watermark_blocks": 10_000_000,
+    "max_model_len": 1_000_000_000,
+}
+"""Larger configurations in a trace are mistakes: nobody's block manager has them, and the ledger would not end."""
+
+
 class TraceError(ValueError):
     """A trace file that cannot be read; the message says where and why."""
 
@@ -80,8 +90,12 @@ def config_from_json(data: Any) -> Config:
     known = {f.name for f in fields(Config)}
     later = {"sliding_window": None, "prefix_caching": False, "kv_groups": 1}
     for key, value in data.items():
-        if key not in known and (key not in later or value != later[key]):
+        same = key in later and value == later[key] and type(value) is type(later[key])
+        if key not in known and not same:
             raise TraceError(f"config.{key} = {value!r} is not supported by this version")
+    for key, most in MOST.items():
+        if isinstance(data.get(key), int) and data[key] > most:
+            raise TraceError(f"config.{key} = {data[key]} is more than this kit drives ({most})")
     try:
         return msgspec.convert({key: value for key, value in data.items() if key in known}, Config)
     except (msgspec.ValidationError, ValueError) as error:
@@ -157,5 +171,7 @@ def read(path: Path) -> TraceFile:
 def _json(path: Path, number: int, line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
+    except RecursionError:
+        raise TraceError(f"{path}, line {number}: nested too deeply") from None
     except msgspec.DecodeError as error:
         raise TraceError(f"{path}, line {number}: not JSON ({error})") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,12 @@ def vectors_list(console: Console, write: Write) -> None:
 
 def generate(console: Console, check_only: bool, write: Write) -> int:
     """Generate the vectors again; with check_only compare them with the shipped bytes and write nothing."""
-    fresh = edges.generate(progress=lambda line: print(f"kvconform: {line}", file=sys.stderr, flush=True))
+    try:
+        fresh = edges.generate(progress=lambda line: print(f"kvconform: {line}", file=sys.stderr, flush=True))
+    except Exception as error:
+        if "interrupted" in str(error):  # the solver takes Ctrl-C for itself, and says so
+            raise KeyboardInterrupt from None
+        raise
     shipped, text = SHIPPED.read_text(encoding="utf-8"), edges.dump(fresh)
     old = {vector.id: vector for vector in edges.parse(shipped).vectors}
     new = {vector.id: vector for vector in fresh.vectors}
@@ -96,33 +102,44 @@ def run_vectors(
     def start(config: Config) -> Run:
         return Run(target.adapter, config, without=without)
 
+    rows: list[dict[str, Any]] = []
+    interrupted = False
     try:
-        played = [vectors.play(start, vector, target.adapter, capabilities) for vector in chosen]
+        for vector in chosen:
+            rows.append(_played(vectors.play(start, vector, target.adapter, capabilities)))
     except AdapterMistake as error:
         raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
-    rows = [_played(one) for one in played]
-    failed, passed = [r for r in rows if r["result"] == "failed"], [r for r in rows if r["result"] == "passed"]
-    code = VIOLATES if failed else CONFORMS if passed else INCONCLUSIVE
+    except KeyboardInterrupt:
+        interrupted = True
+    count = Counter(row["result"] for row in rows)
+    code = VIOLATES if count["failed"] else CONFORMS
+    if code == CONFORMS and (interrupted or count["unreached"] or not count["passed"]):
+        code = INCONCLUSIVE
     verdict = {VIOLATES: "violates", CONFORMS: "conforms", INCONCLUSIVE: "inconclusive"}[code]
     write({"schema": "kvconform/vectors-run@1", "target": target.spec, "verdict": verdict, "vectors": rows})
     table = plain_table("vector", "result", "")
     for row in rows:
-        colour = {"passed": "green", "failed": "red", "skipped": "yellow"}[row["result"]]
+        colour = {"passed": "green", "failed": "red", "skipped": "dim", "unreached": "yellow"}[row["result"]]
         table.add_row(row["id"], f"[{colour}]{row['result']}[/]", escape(row["why"]))
     console.print(table)
-    skipped = len(rows) - len(failed) - len(passed)
-    console.print(f"\n{len(passed)} passed, {len(failed)} failed, {skipped} skipped: {verdict}")
-    if code == INCONCLUSIVE:
-        raise Inconclusive(f"no vector could be run on {target.spec}: all {len(rows)} were skipped")
+    told = ", ".join(f"{count[word]} {word}" for word in ("passed", "failed", "unreached", "skipped"))
+    console.print(f"\n{told}: {verdict}")
+    if interrupted:
+        raise Inconclusive(f"interrupted after {len(rows)} of {len(chosen)} vectors")
+    if code == INCONCLUSIVE and not count["passed"]:
+        raise Inconclusive(f"no vector could be run on {target.spec}: of {len(rows)}, none reached its edge")
     return code
 
 
 def _played(one: vectors.Played) -> dict[str, Any]:
-    """A vector fails where a MUST law breaks; an unexpected verdict that breaks none is a matter of precision."""
+    """A vector fails where a MUST law breaks; an unexpected verdict that breaks none is a matter of precision. It is
+    unreached where the target itself refused an operation on the way, and skipped where it was never asked.
+    """
     broken = [raw.violation for raw in vectors.raws(one)]
     must = [violation for violation in broken if violation.law.level is Level.MUST]
     word = one.verdict.value if one.verdict else None
-    result = "failed" if must else "skipped" if one.skipped else "passed"
+    missed = "unreached" if one.refused else "skipped"
+    result = "failed" if must else missed if one.skipped else "passed"
     why = f"{must[0].law.id}: {must[0].message}" if must else one.skipped
     if not why and broken:
         why = f"{broken[0].law.id} ({broken[0].law.level.value}): {broken[0].message}"

@@ -26,6 +26,7 @@ class Played:
     vector: Vector
     run: Run | None = None
     skipped: str = ""
+    refused: bool = False
     verdict: Verdict | None = None
 
 
@@ -36,21 +37,12 @@ def play(
     missing = sorted(need.value for need in vector.needs if need not in capabilities)
     if missing:
         return Played(vector, skipped=f"needs {', '.join(missing)}")
-    outside = _outside(adapter, vector.config)
+    outside = adapter.domain.excludes(vector.config)
     if outside:
         return Played(vector, skipped=outside)
     played = Played(vector, start(vector.config))
     _operate(played, vector.operations)
     return played
-
-
-def _outside(adapter: Adapter, config: Config) -> str:
-    domain = adapter.domain
-    if config.block_size not in domain.block_sizes:
-        return f"block size {config.block_size} is outside the target's domain"
-    if config.num_gpu_blocks < domain.least_gpu_blocks or config.num_cpu_blocks < domain.least_cpu_blocks:
-        return "the pools are smaller than the target's domain allows"
-    return ""
 
 
 def _operate(played: Played, ops: Sequence[Operation]) -> None:
@@ -66,7 +58,7 @@ def _operate(played: Played, ops: Sequence[Operation]) -> None:
             return
         outcome = run.apply(op)
         if at + 1 < len(ops) and outcome.refused:
-            played.skipped = f"operation {at + 1} ({op.op}) was refused before the edge"
+            played.skipped, played.refused = f"operation {at + 1} ({op.op}) was refused before the edge", True
             return
         played.verdict = outcome.verdict
     if not run.over:

@@ -73,7 +73,7 @@ class Walk:
         run = self.start(config)
         manner = style(config, pick)
         refused: Operation | None = None
-        for _ in range(pick.choose([12, 30, 60, 120])):
+        for _ in range(pick.choose([12, 12, 30, 30, 60, 60, 120, 120, 400])):
             if run.over:
                 break
             possible = candidates(run)

@@ -8,6 +8,8 @@ from kvspec.algebra import INTS
 from kvspec.arithmetic import blocks_for
 from kvspec.vocabulary import Config
 
+SPARE = 1
+
 
 @dataclass(frozen=True)
 class Request:
@@ -27,6 +29,10 @@ class Workload:
 
 
 def fits_alone(config: Config, request: Request, lookahead: int) -> bool:
-    """Whether the request, grown to its end, fits a pool of its own beside the watermark."""
+    """Whether the request, grown to its end, fits a pool of its own beside the watermark, with `SPARE` blocks left.
+
+    Guards may be conservative by design (the precision laws are SHOULD and MAY): by so much it must not matter.
+    """
     slots = request.prompt + request.output + lookahead
-    return bool(blocks_for(INTS, slots, config.block_size) + config.watermark_blocks <= config.num_gpu_blocks)
+    needed = blocks_for(INTS, slots, config.block_size) + config.watermark_blocks + SPARE
+    return bool(needed <= config.num_gpu_blocks)

@@ -12,6 +12,7 @@ from typing import Any
 from kvconform.adapter import Group, Order, Seq
 from kvspec.vocabulary import (
     NEEDS,
+    WHY,
     Allocate,
     Append,
     Capability,
@@ -27,7 +28,7 @@ from kvspec.vocabulary import (
     SwapOut,
 )
 
-MOST_LOOKAHEAD = 64
+MOST_LOOKAHEAD = 4096
 
 
 class Prefixes:
@@ -55,6 +56,7 @@ class World:
         self.groups: dict[int, Group] = {}
         self.seqs: dict[int, Seq] = {}  # live ones
         self.ended: dict[int, Seq] = {}
+        self._forgotten: dict[int, Seq] = {}
         self.prefixes = Prefixes()
         self.swapped_out_since_step: set[int] = set()
         self.lookahead: int | None = None  # the run's, where it is fixed
@@ -72,12 +74,18 @@ class World:
         return reason
 
     def _lookahead(self, lookahead: int) -> str | None:
+        reason = self._slots(lookahead)
+        if reason is not None:
+            return reason
+        if Order.LOOKAHEAD_FIXED in self.orders and self.lookahead not in (None, lookahead):
+            return "the engine's lookahead is fixed for the run"
+        return None
+
+    def _slots(self, lookahead: int) -> str | None:
         if not 0 <= lookahead <= MOST_LOOKAHEAD:
             return f"lookahead must be between 0 and {MOST_LOOKAHEAD} slots"
         if lookahead and Capability.LOOKAHEAD not in self.capabilities:
             return "the manager has no lookahead"
-        if Order.LOOKAHEAD_FIXED in self.orders and self.lookahead not in (None, lookahead):
-            return "the engine's lookahead is fixed for the run"
         return None
 
     def _allocate(self, op: Allocate) -> str | None:
@@ -96,9 +104,7 @@ class World:
                 return "a new group needs at least one sequence, with ids of their own"
             if len(op.seqs) > 1 and Capability.GROUPS not in self.capabilities:
                 return "the manager admits no groups of several sequences"
-        if op.lookahead < 0 or (op.lookahead and Capability.LOOKAHEAD not in self.capabilities):
-            return "the manager has no lookahead"
-        return None
+        return self._slots(op.lookahead)
 
     def _append(self, op: Append) -> str | None:
         group = self.groups.get(op.group)
@@ -167,6 +173,8 @@ class World:
         return self._release(group.running)
 
     def _free(self, op: Free) -> str | None:
+        if op.why not in WHY:
+            return f"why is one of {', '.join(WHY)}"
         if op.seq in self.ended:
             return None
         seq = self.seqs.get(op.seq)
@@ -258,9 +266,15 @@ class World:
             self.groups.pop(seq.group.id, None)
 
     def end_all(self) -> None:
-        """Every sequence is over."""
+        """Every sequence is over and forgotten: its id may be used again."""
         for seq in list(self.seqs.values()):
             self.end(seq)
+        self._forgotten.update(self.ended)
+        self.ended.clear()
+
+    def gone(self, seq_id: int) -> Seq:
+        """A sequence that is over, or was forgotten by a reset."""
+        return self.ended.get(seq_id) or self._forgotten[seq_id]
 
     def receive(self, op: Step) -> list[Seq]:
         """The step is over: nothing is scheduled, and the sequences named have their new tokens."""

@@ -219,7 +219,7 @@ class Preempt:
 
 @dataclass(frozen=True)
 class Free:
-    """The sequence has ended (why: finished or aborted), in whatever state it is. Freeing it again is legal."""
+    """The sequence has ended (why: one of WHY), in whatever state it is. Freeing it again is legal."""
 
     op: ClassVar[str] = "free"
     seq: int
@@ -232,6 +232,9 @@ class ResetAll:
 
     op: ClassVar[str] = "reset_all"
 
+
+WHY = ("finished", "aborted", "preempted")
+"""Why a sequence is freed."""
 
 Operation = Allocate | Append | Step | Fork | SwapOut | SwapIn | Preempt | Free | ResetAll
 

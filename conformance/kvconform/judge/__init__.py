@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kvconform.adapter import Adapter, AdapterMistake, ErrorKind, Group, Seq
+from kvconform.adapter import Adapter, ErrorKind, Group, Seq
 from kvconform.demand import demands_of
-from kvconform.driver import Driver, Outcome
+from kvconform.driver import Driver, Outcome, Unobservable
 from kvconform.judge.accounting import Accounting
 from kvconform.judge.admission import Admission
 from kvconform.judge.bench import Bench, RowChange, Tally, Transition, Violation
@@ -67,18 +67,16 @@ class Judge:
     # -- looking ---------------------------------------------------------------------------------------------
 
     def _look(self, look: Callable[[], object]) -> bool:
-        """Observe; a manager that cannot show a live sequence's state has crashed."""
+        """Observe, or judge with observing; a manager that cannot show a live sequence's state has crashed."""
         try:
             look()
-        except AdapterMistake:
-            raise
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
+        except Unobservable as blind:
+            problem, error = str(blind), type(blind.cause).__name__
             self.bench.check(
                 "robust.no-crash",
                 Call(True),
                 lambda: (f"the manager cannot be observed after {self.bench.op}", "its counts and rows", problem),
-                type(error).__name__,
+                error,
             )
             return False
         return True
@@ -163,7 +161,7 @@ class Judge:
             return bench.found
         if self._look(self._see_counts) and self._look(lambda: self._see_rows(t)):
             t.counts = self.counts
-            self._judge(t)
+            self._look(lambda: self._judge(t))
         return bench.found
 
     def _may_run_out(self, t: Transition) -> bool:
@@ -191,7 +189,7 @@ class Judge:
             if old is None or old.device is not device or old.blocks != blocks:
                 t.changes.append(RowChange(seq, old, Row(device, blocks)))
         for seq_id in [gone for gone in ledger.rows if gone not in live]:
-            t.changes.append(RowChange(self.bench.world.ended[seq_id], ledger.rows[seq_id], None))
+            t.changes.append(RowChange(self.bench.world.gone(seq_id), ledger.rows[seq_id], None))
 
     def _judge(self, t: Transition) -> None:
         self.robust.call(t)

@@ -130,7 +130,7 @@ class Accounting:
         for block in sorted(blocks):
             if block not in numbers:
                 continue  # accounting.valid-ids says so
-            refcount, owners = self.bench.adapter.refcount(device, block), len(owned.get(block, ()))
+            refcount, owners = self.bench.driver.refcount(device, block), len(owned.get(block, ()))
             self.bench.check(
                 "accounting.refcount",
                 Block(refcount=refcount, owners=owners),
@@ -142,7 +142,7 @@ class Accounting:
             )
 
     def _free_set(self, device: Device, blocks: Iterable[int]) -> None:
-        listed, owned = Counter(self.bench.adapter.free_blocks(device)), self.bench.ledger.owners[device]
+        listed, owned = Counter(self.bench.driver.free_blocks(device)), self.bench.ledger.owners[device]
         for block in sorted(blocks):
             times, classified = listed[block], int(block in owned)
             self.bench.check(

@@ -55,10 +55,12 @@ class Table:
             row = self.bench.ledger.rows.get(seq.id)
             if row is None:
                 continue
-            slots = self._slots(seq, provided if grows else 0)
+            wanted = seq.upto + (provided if grows else 0)
+            longest = max(self.bench.config.max_model_len, seq.upto)
             before = t.lengths.get(t.op.parent if isinstance(t.op, Fork) else seq.id, 0)
-            case = Row(len(row.blocks), slots, config.block_size, before)
-            for law in ("table.covers", "table.tight"):
+            covers = Row(len(row.blocks), min(wanted, longest), config.block_size, before)
+            tight = Row(len(row.blocks), wanted, config.block_size, before)
+            for law, case in (("table.covers", covers), ("table.tight", tight)):
                 self.bench.check(
                     law,
                     case,
@@ -68,10 +70,6 @@ class Table:
                         f"{c.blocks} blocks",
                     ),
                 )
-
-    def _slots(self, seq: Seq, lookahead: int) -> int:
-        longest = max(self.bench.config.max_model_len, seq.upto)
-        return min(seq.upto + lookahead, longest)
 
     def places(self, t: Transition) -> None:
         """Changed rows lie on the right device and name held blocks; announcements add up to them."""
@@ -86,7 +84,7 @@ class Table:
     def _device(self, seq: Seq) -> None:
         if not self.bench.has(Capability.ROW_DEVICE):
             return
-        shown = self.bench.adapter.row_device(seq)
+        shown = self.bench.driver.row_device(seq)
         self.bench.check(
             "table.one-device",
             Place(shown is Device.GPU, home(seq) is Device.GPU),
@@ -103,10 +101,10 @@ class Table:
         live = -(-change.seq.upto // self.bench.config.block_size)
         numbers = self.bench.adapter.block_numbers(device, self.bench.config)
         whole = self.bench.has(Capability.FREE_SET) and self.bench.config.total(device) <= WHOLE_POOL
-        listed = Counter(self.bench.adapter.free_blocks(device)) if whole else Counter[int]()
+        listed = Counter(self.bench.driver.free_blocks(device)) if whole else Counter[int]()
         for block in row[:live]:
             known = self.bench.has(Capability.REFCOUNTS) and block in numbers
-            refcount = self.bench.adapter.refcount(device, block) if known else 1
+            refcount = self.bench.driver.refcount(device, block) if known else 1
             self.bench.check(
                 "table.live",
                 Entry(listed[block], refcount),
@@ -121,7 +119,7 @@ class Table:
         if not self.bench.has(Capability.ANNOUNCES):
             return
         assert change.after is not None
-        row, told = change.after.blocks, list(self.bench.adapter.announced_row(change.seq))
+        row, told = change.after.blocks, self.bench.driver.announced_row(change.seq)
         differences = sum(a != b for a, b in zip(row, told, strict=False)) + abs(len(row) - len(told))
         self.bench.check(
             "table.announced",

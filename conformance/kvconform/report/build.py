@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kvconform import __version__, trace
 from kvconform.check import Result, environment, judged, overall
+from kvconform.errors import UsageError
 from kvconform.finding import Finding
 from kvconform.report.classes import likely_classes
 from kvconform.report.model import (
@@ -68,7 +69,10 @@ def _coverage(result: Result) -> CoverageLine:
 
 def _violation(finding: Finding, result: Result, out: Path, start: Callable[..., Run]) -> ViolationLine:
     path = out / f"{finding.violation.law.id}-{finding.fingerprint}.jsonl"
-    save(finding, result, path, start)
+    try:
+        save(finding, result, path, start)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
     violation = finding.violation
     return ViolationLine(
         law=violation.law.id,

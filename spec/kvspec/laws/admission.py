@@ -209,7 +209,7 @@ LAWS = (
         watermark_left,
         applies=was_admitted,
         breaking=Admitted(admitted=True, free=0, watermark=1),
-        needs=(Capability.WATERMARK,),
+        needs=(Capability.WATERMARK, Capability.GUARD_ALLOCATE),
         guards=(Guard.ALLOCATE,),
         source="vLLM's watermark: room for running sequences to grow, against preemption right after admission.",
     ),

@@ -153,10 +153,11 @@ LAWS = (
         "robust.progress",
         Level.MUST,
         "Under a first-come-first-served scheduler that preempts, every workload finishes each of whose sequences fits "
-        "alone.",
+        "alone with a block to spare; NEVER to one that is longer than a block is the manager's own limit.",
         Progress,
         all_finished,
         breaking=Progress(finished=1, total=2),
+        needs=(Capability.APPEND,),
         scope=Scope.RUN,
         source="Fault classes C18, C19: waiting for ever.",
     ),
