@@ -139,10 +139,9 @@ class Check:
         self._raws: dict[Key, list[Raw]] = {}
         self._deadline = None if profile.seconds is None else time.monotonic() + profile.seconds
 
-    def start(self, config: Config, *, record: bool = False, leave_out: frozenset[str] = frozenset()) -> Run:
+    def start(self, config: Config, *, record: bool = False) -> Run:
         """Start a run of this check."""
-        laws = [law for law in self.laws if law.id not in leave_out]
-        return Run(self.adapter, config, without=self.without, laws=laws, record=record)
+        return Run(self.adapter, config, without=self.without, laws=self.laws, record=record)
 
     def run(self) -> Result:
         """Run every tier, shrink what was found. Raises TargetError where the adapter cannot be driven."""
@@ -153,7 +152,7 @@ class Check:
             self._shrink()
         except KeyboardInterrupt as stop:
             self.result.interrupted = True
-            self.result.notes.append(f"{stop or 'interrupted'}: what was not reached is not judged")
+            self.result.notes.append(f"{str(stop) or 'interrupted'}: what was not reached is not judged")
             self._keep_unshrunk()
         except AdapterMistake as error:
             raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None

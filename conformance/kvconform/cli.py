@@ -158,15 +158,14 @@ def replay(
     json: JsonOption = None,
 ) -> None:
     """Run a trace's operations again: exit 1 while it fails, 0 once fixed, 4 if it cannot run."""
-    from kvconform.replay import read_trace
-    from kvconform.replay import replay as run_again
+    from kvconform.replay import read_trace, rerun
     from kvconform.targets import resolve
 
     if on is None:
         raise UsageError("say on which target to run the trace: --on TARGET")
     writable_file(json)
     file = read_trace(trace)
-    replayed = run_again(file, resolve(on))
+    replayed = rerun(file, resolve(on))
     out = console()
     for violation in ([replayed.shows] if replayed.shows else []) + replayed.others:
         out.print(

@@ -37,6 +37,7 @@ VERDICT_LAWS = frozenset(("admission.impossible-is-never", "admission.never-is-f
 """Laws about what a guard says, not left to end a workload: what comes of waiting for ever is the question here."""
 
 BUDGET = 20_000
+ANY = Domain(block_sizes=range(1, 1 << 20))
 SHOWN = 40  # operations of a stuck workload that a report shows
 
 
@@ -140,6 +141,8 @@ class Scheduler:
             if self._do(SwapIn(self.group[number], self.lookahead)) is not Result.OK:
                 return
         for number in self._having(Status.WAITING):
+            if self.run.over:
+                return
             outcome = self.run.apply(self._admission(number))
             if outcome.verdict is Verdict.NEVER:
                 self._decline(number)
@@ -172,7 +175,8 @@ class Scheduler:
 
 def attempt(start: Callable[..., Run], work: Workload) -> tuple[Run, list[Raw]]:
     """Run a workload; the run and what it found."""
-    run = start(work.config, leave_out=VERDICT_LAWS)
+    run = start(work.config)
+    run.leave_out(VERDICT_LAWS)
     law = run.judge.bench.laws.get(LAW)
     if law is None:
         return run, []
@@ -204,7 +208,7 @@ def _tiny(request: Request, config: Config) -> bool:
     return request.prompt + request.output <= max(2, config.block_size)
 
 
-def shrink(start: Callable[..., Run], raw: Raw, domain: Domain) -> Finding:
+def shrink(start: Callable[..., Run], raw: Raw, domain: Domain = ANY) -> Finding:
     """The smallest workload found, inside the domain, that is still stuck."""
     best, improved, spent = raw, True, 0
     while improved and spent < BUDGET:

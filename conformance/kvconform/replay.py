@@ -71,13 +71,17 @@ def read_trace(path: Path) -> TraceFile:
     return file
 
 
-def replay(file: TraceFile, target: Target) -> Replayed:
+def replay(path: Path, target: Target) -> Replayed:
+    """Read a trace and run it again. Raises as `read_trace` and `rerun`."""
+    return rerun(read_trace(path), target)
+
+
+def rerun(file: TraceFile, target: Target) -> Replayed:
     """Run a trace again. Raises TargetError where the target cannot run it."""
     without = choose_capabilities(file.header.get("without", []))
 
-    def start(config: Config, *, record: bool = False, leave_out: frozenset[str] = frozenset()) -> Run:
-        laws = [law for law in CATALOGUE.values() if law.id not in leave_out]
-        return Run(target.adapter, config, without=without, laws=laws, record=record)
+    def start(config: Config, *, record: bool = False) -> Run:
+        return Run(target.adapter, config, without=without, record=record)
 
     replayed = Replayed(file)
     try:

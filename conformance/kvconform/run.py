@@ -97,6 +97,11 @@ class Run:
         """What was checked so far."""
         return self.judge.tally
 
+    def leave_out(self, laws: Iterable[str]) -> None:
+        """Judge this run without these laws."""
+        for law in laws:
+            self.judge.bench.laws.pop(law, None)
+
     def why_not(self, op: Operation) -> str | None:
         """None where the operation is legal now, else why not."""
         return "the run is over" if self.over else self.world.why_not(op)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from kvconform.adapter import Domain
+from kvconform.adapter import AdapterMistake, Domain
 from kvconform.finding import Finding, Raw
 from kvconform.probes import repeated
 from kvconform.run import Found, Run
@@ -152,7 +152,10 @@ class Shrinker:
         """Replay what is legal of the trace; the part up to the violation, if it shows."""
         if self._domain.excludes(trace.config):
             return None
-        run = self._start(trace.config)
+        try:
+            run = self._start(trace.config)
+        except AdapterMistake:
+            return None  # a configuration that the manager does not start with, and that no domain excludes
         for op in trace.operations:
             if run.over:
                 break

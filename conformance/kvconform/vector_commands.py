@@ -127,7 +127,7 @@ def run_vectors(
     if interrupted:
         raise Inconclusive(f"interrupted after {len(rows)} of {len(chosen)} vectors")
     if code == INCONCLUSIVE and not count["passed"]:
-        raise Inconclusive(f"no vector could be run on {target.spec}: of {len(rows)}, none reached its edge")
+        raise Inconclusive(f"no vector reached its edge on {target.spec}: all {len(rows)} were skipped or unreached")
     return code
 
 

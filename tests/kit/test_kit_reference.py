@@ -77,14 +77,11 @@ def test_another_seed_is_another_search_with_the_same_verdict() -> None:
         assert overall(result, judged(result)) == "conforms"
 
 
-NO_APPEND = pytest.mark.xfail(reason="robust.progress blames a manager for appends that --without append forbids")
-
-
 @pytest.mark.parametrize(
     "without",
     [
         {"swap"},
-        pytest.param({"append"}, marks=NO_APPEND),
+        {"append"},
         {"fork", "groups"},
         {"lookahead", "watermark"},
         {"preempt", "atomic-failures"},

@@ -242,7 +242,7 @@ ILLEGAL: tuple[tuple[Operation, str], ...] = (
     (Fork(1, 9, (1,) * 11), "longer than max_model_len"),
     (SwapOut(3), "does not run"),
     (SwapIn(1), "is not swapped out"),
-    (SwapIn(3, 65), "lookahead must be between"),
+    (SwapIn(3, 4097), "lookahead must be between"),
     (Preempt(3), "does not run"),
     (Preempt(9), "does not run"),
     (Free(9), "sequence 9 is unknown"),
