@@ -5,6 +5,7 @@ Knows: the toy. Must not know: the command line.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -248,3 +249,11 @@ def leaves() -> None:
 
 
 made = Toy()
+
+
+class Hangs(ToyAdapter):
+    """Never comes back from a guard."""
+
+    def can_allocate(self, group: Group) -> bool:
+        while True:
+            time.sleep(0.01)
