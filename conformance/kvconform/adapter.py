@@ -11,6 +11,7 @@ the manager.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -337,6 +338,80 @@ def overrides(adapter: Adapter, method: str) -> bool:
     return getattr(type(adapter), method, None) is not getattr(Adapter, method)
 
 
+CHOICES = {
+    "allocate_lookahead": ("none", "reserved", "provided"),
+    "outcomes": ("two", "three"),
+    "failures": ("unspecified", "atomic"),
+    "swap_unit": ("block", "entry"),
+    "step_order": ("as-issued", "transfers-first"),
+}
+
+ARGUMENTS = {
+    "start": ("config",),
+    "allocate": ("group",),
+    "append": ("seq",),
+    "free": ("seq",),
+    "block_table": ("seq",),
+    "num_free_blocks": ("device",),
+    "can_allocate": ("group",),
+    "can_append": ("group",),
+    "can_fork": ("parent",),
+    "can_swap_out": ("group",),
+    "can_swap_in": ("group",),
+    "fork": ("parent", "child"),
+    "swap_out": ("group",),
+    "swap_in": ("group",),
+    "preempt": ("group",),
+    "reset_all": (),
+    "sync": ("seq",),
+    "block_numbers": ("device", "config"),
+    "refcount": ("device", "block"),
+    "free_blocks": ("device",),
+    "row_device": ("seq",),
+    "announced_row": ("seq",),
+    "classify": ("error",),
+}
+"""What each method is called with."""
+
+
+def _reject_declarations(adapter: Adapter) -> None:
+    """Declarations of the wrong type or with unknown words would silently declare something else."""
+    name = type(adapter).__name__
+    for attribute in ("out_of_blocks", "double_free", "bad_input"):
+        kinds = getattr(adapter, attribute)
+        kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+        if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+            raise AdapterMistake(f"{name}.{attribute} is {kinds!r}; it must be exception classes: (MyError,)")
+    if not isinstance(adapter.capabilities, Capabilities):
+        raise AdapterMistake(f"{name}.capabilities is {adapter.capabilities!r}; it must be a Capabilities(...)")
+    for field_name, allowed in CHOICES.items():
+        value = getattr(adapter.capabilities, field_name)
+        if value not in allowed:
+            raise AdapterMistake(f"{name}.capabilities.{field_name} is {value!r}; it is one of {', '.join(allowed)}")
+    if not isinstance(adapter.domain, Domain):
+        raise AdapterMistake(f"{name}.domain is {adapter.domain!r}; it must be a Domain(...)")
+    sizes = list(adapter.domain.block_sizes)
+    if not sizes or not all(isinstance(size, int) and size >= 1 for size in sizes):
+        raise AdapterMistake(f"{name}.domain.block_sizes is {sizes!r}; it must be whole numbers of slots, at least one")
+    for restriction in adapter.restrictions:
+        if not isinstance(restriction, Restriction):
+            raise AdapterMistake(f"{name}.restrictions has {restriction!r}; it must have Restriction(Order.X, reason)")
+
+
+def _reject_signatures(adapter: Adapter) -> None:
+    """A method that cannot be called as the kit calls it is the adapter's mistake, not a crash of the manager."""
+    for method, arguments in ARGUMENTS.items():
+        if not overrides(adapter, method):
+            continue
+        wanted = f"{type(adapter).__name__}.{method} must be a method ({', '.join(('self', *arguments))})"
+        try:
+            inspect.signature(getattr(adapter, method)).bind(*arguments)
+        except TypeError as error:
+            raise AdapterMistake(f"{wanted}: {error}") from None
+        except ValueError:
+            continue  # written in C: no signature to be had
+
+
 def _reject_typos(kind: type[Adapter]) -> None:
     """A name that is almost one of the base class's would silently declare nothing."""
     known = [name for name in vars(Adapter) if not name.startswith("_") and name not in ("name", "version")]
@@ -350,12 +425,15 @@ def _reject_typos(kind: type[Adapter]) -> None:
 def capabilities_of(adapter: Adapter) -> frozenset[Capability]:
     """Everything that the adapter offers: by methods overridden, and by declaration.
 
-    Raises AdapterMistake where a required method is missing, swap is half there, or a name looks misspelt.
+    Raises AdapterMistake where a required method is missing, swap is half there, or a name looks misspelt,
+    a declaration is none, or a method cannot be called as the kit calls it.
     """
     missing = [name for name in REQUIRED if not overrides(adapter, name)]
     if missing:
         raise AdapterMistake(f"{type(adapter).__name__} must define {', '.join(missing)}")
     _reject_typos(type(adapter))
+    _reject_declarations(adapter)
+    _reject_signatures(adapter)
     found = {capability for method, capability in BY_METHOD.items() if overrides(adapter, method)}
     if overrides(adapter, "swap_out") != overrides(adapter, "swap_in"):
         raise AdapterMistake(f"{type(adapter).__name__} must define both swap_out and swap_in, or neither")

@@ -59,6 +59,7 @@ GUARD_CAPABILITIES = {
     Guard.APPEND: Capability.GUARD_APPEND,
     Guard.SWAP_OUT: Capability.GUARD_SWAP_OUT,
     Guard.SWAP_IN: Capability.GUARD_SWAP_IN,
+    Guard.FORK: Capability.GUARD_FORK,
 }
 
 KEPT = 3  # raw violations kept of each key: they may have different causes
@@ -83,6 +84,7 @@ class Result:
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+    lost: int = 0  # violations that did not show again
 
 
 Report = Callable[[str, int, int], None]
@@ -137,11 +139,13 @@ class Check:
         capabilities = capabilities_of(self.adapter) - without
         self.result = Result(target, profile, seed, capabilities, without, self.laws, strict)
         self._raws: dict[Key, list[Raw]] = {}
+        self._run: Run | None = None  # the latest
         self._deadline = None if profile.seconds is None else time.monotonic() + profile.seconds
 
     def start(self, config: Config, *, record: bool = False) -> Run:
         """Start a run of this check."""
-        return Run(self.adapter, config, without=self.without, laws=self.laws, record=record)
+        self._run = Run(self.adapter, config, without=self.without, laws=self.laws, record=record)
+        return self._run
 
     def run(self) -> Result:
         """Run every tier, shrink what was found. Raises TargetError where the adapter cannot be driven."""
@@ -152,7 +156,9 @@ class Check:
             self._shrink()
         except KeyboardInterrupt as stop:
             self.result.interrupted = True
-            self.result.notes.append(f"{str(stop) or 'interrupted'}: what was not reached is not judged")
+            calling = self._run.driver.calling if self._run else ""
+            within = f" in {type(self.adapter).__name__}.{calling}" if calling else ""
+            self.result.notes.append(f"{str(stop) or 'interrupted'}{within}: what was not reached is not judged")
             self._keep_unshrunk()
         except AdapterMistake as error:
             raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
@@ -260,14 +266,21 @@ class Check:
             if rank and self._enough(raw, found.values(), shrinker.total):
                 continue
             finding = self._small(shrinker, raw, list(found.values()))
+            if finding is None:
+                continue
             known = found.get(finding.fingerprint)
             if known is None or _order(finding) < _order(known):
                 found[finding.fingerprint] = finding
         self.result.findings = _simplest(found.values())
+        if self.result.lost:
+            self.result.notes.append(
+                f"{self.result.lost} violations did not show again on a fresh start: the adapter's start() must forget "
+                "everything, or the manager does not do the same twice"
+            )
 
     def _sooner(self, raw: Raw) -> bool:
         """Whether what the end of some run shows was shown by an operation of another."""
-        return raw.probe == "finish" and (*raw.key[:3], "") in self._raws
+        return raw.probe == "finish" and (*raw.key[:-1], "") in self._raws
 
     def _enough(self, raw: Raw, found: Iterable[Finding], spent: int) -> bool:
         """Whether a further shape of a violation is not worth its price: nothing is left to spend, or a good part is
@@ -276,7 +289,7 @@ class Check:
         simpler = any(f.key == raw.key and f.features <= raw.features for f in found)
         return spent > self.profile.shrink or (simpler and 4 * spent > self.profile.shrink)
 
-    def _small(self, shrinker: Shrinker, raw: Raw, found: list[Finding]) -> Finding:
+    def _small(self, shrinker: Shrinker, raw: Raw, found: list[Finding]) -> Finding | None:
         """The violation, small; a small trace that shows it already is where its shrinking begins."""
         if raw.workload is not None:
             return progress.shrink(self.start, raw, self.adapter.domain)
@@ -291,11 +304,10 @@ class Check:
                 if shown is not None:
                     raw = replace(raw, config=shown.config, operations=shown.operations)
                     break
-        return shrinker.shrink(raw) or self._lost(raw)
-
-    def _lost(self, raw: Raw) -> Finding:
-        self.result.notes.append(f"{raw.violation.law.id} at {raw.violation.op} did not show again when run once more")
-        return _as_it_is(raw)
+        small = shrinker.shrink(raw)
+        if small is None:
+            self.result.lost += 1  # nobody could run it again: no finding, and no success either
+        return small
 
     def _keep_unshrunk(self) -> None:
         self.result.findings = [_as_it_is(kept[0]) for kept in self._raws.values()]
@@ -320,7 +332,7 @@ def _simplest(findings: Iterable[Finding]) -> list[Finding]:
     """Without those that have all the features of a simpler one, and more: most likely they have its cause."""
     kept: list[Finding] = []
     for finding in sorted(findings, key=lambda f: (bool(f.probe), len(f.features), _order(f))):
-        if not any(other.key[:3] == finding.key[:3] and other.features <= finding.features for other in kept):
+        if not any(other.key[:-1] == finding.key[:-1] and other.features <= finding.features for other in kept):
             kept.append(finding)
     return kept
 
@@ -352,6 +364,8 @@ def _judged(law: Law, result: Result, violated: bool) -> Judged:
     checks = result.tally.checks[law.id]
     if violated:
         return Judged(law, "violated", checks, "")
+    if law.id == probes.DETERMINISTIC and result.lost:
+        return Judged(law, "not-exercised", checks, f"{result.lost} violations did not show again on a fresh start")
     if not law.applicable(result.capabilities):
         return Judged(law, "not-applicable", checks, f"needs {_needs(law, result.capabilities)}")
     if not checks:
@@ -378,7 +392,7 @@ def overall(result: Result, laws: list[Judged]) -> str:
     bound = [judged for judged in laws if judged.law.level in binding]
     if any(judged.verdict == "violated" for judged in bound):
         return "violates"
-    if result.interrupted or not any(judged.verdict == "holds" for judged in bound):
+    if result.interrupted or result.lost or not any(judged.verdict == "holds" for judged in bound):
         return "inconclusive"
     if any(judged.verdict == "not-exercised" for judged in bound):
         return "inconclusive"

@@ -104,6 +104,7 @@ class Driver:
         self.ledger = ledger
         self.capabilities = capabilities
         self.devices = (Device.GPU, Device.CPU) if Capability.SWAP in capabilities else (Device.GPU,)
+        self.calling = ""  # the adapter call that is under way
         self._transfers_first = adapter.capabilities.step_order == "transfers-first"
 
     # -- observing -------------------------------------------------------------------------------------------
@@ -192,9 +193,10 @@ class Driver:
 
     def _call(self, outcome: Outcome, method: str, *arguments: Any) -> Any:
         """Call the adapter; an exception or False becomes the outcome, and the operation stops."""
-        outcome.where = method
+        outcome.where = self.calling = method
         try:
             answer = getattr(self.adapter, method)(*arguments)
+            self.calling = ""
         except AdapterMistake:
             raise
         except Exception as error:
@@ -237,6 +239,10 @@ class Driver:
 
     def _verdict(self, method: str, answer: object) -> Verdict:
         if isinstance(answer, Verdict):
+            if answer in (Verdict.LATER, Verdict.NEVER) and self.adapter.capabilities.outcomes == "two":
+                raise AdapterMistake(
+                    self._says(method, answer, 'what it declares; for LATER and NEVER outcomes="three"')
+                )
             return answer
         if isinstance(answer, bool) or type(answer).__name__ in ("bool", "bool_"):  # numpy's too
             return Verdict.OK if answer else Verdict.NO

@@ -14,8 +14,13 @@ from kvconform.run import Run
 from kvconform.workload import Workload
 from kvspec.vocabulary import Config, Operation
 
-Key = tuple[str, str, str, str]
-"""Law, operation, error, probe: what a shrink must keep."""
+Key = tuple[str, str, str, str, str]
+"""Law, operation, error, place, probe: what a shrink must keep."""
+
+
+def key_of(violation: Violation, probe: str) -> Key:
+    """The key of a violation that was seen by this probe."""
+    return violation.law.id, violation.op, violation.error, violation.place, probe
 
 
 @dataclass
@@ -33,7 +38,7 @@ class Raw:
     @property
     def key(self) -> Key:
         """What a shrink must keep."""
-        return self.violation.law.id, self.violation.op, self.violation.error, self.probe
+        return key_of(self.violation, self.probe)
 
 
 @dataclass
@@ -51,13 +56,13 @@ class Finding:
     @property
     def key(self) -> Key:
         """What it shares with every violation of its kind."""
-        return self.violation.law.id, self.violation.op, self.violation.error, self.probe
+        return key_of(self.violation, self.probe)
 
     @property
     def fingerprint(self) -> str:
         """Stable across seeds and tiers, short enough to read."""
-        law, op, error = self.violation.law.id, self.violation.op, self.violation.error
-        words = f"{law}|{op}|{error}|{','.join(sorted(self.features))}"
+        *what, _ = self.key
+        words = f"{'|'.join(what)}|{','.join(sorted(self.features))}"
         return hashlib.sha256(words.encode()).hexdigest()[:12]
 
 

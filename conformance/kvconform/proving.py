@@ -26,6 +26,7 @@ def run_proofs(
 ) -> int:
     """Prove what is selected, show it, write the report; the exit code. Raises UsageError for an unknown id."""
     from kvspec import prover  # loads the solver: only here
+    from kvspec.theorems import UNPROVED
 
     try:
         chosen = prover.select(list(laws) or None, list(theorems) or None)
@@ -46,6 +47,8 @@ def run_proofs(
                 interrupted = True
     except prover.UnknownId as error:
         raise UsageError(str(error)) from None
+    for law in laws if not results else ():
+        console.print(f"nothing is proved of {law}: {UNPROVED.get(law, 'no obligation names it')}", markup=False)
     document = prover.report(results)
     verdict = prover.verdict(results)
     if interrupted and verdict == "proved":

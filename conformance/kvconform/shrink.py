@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from kvconform.adapter import AdapterMistake, Domain
-from kvconform.finding import Finding, Raw
+from kvconform.finding import Finding, Raw, key_of
 from kvconform.probes import repeated
 from kvconform.run import Found, Run
 from kvspec.vocabulary import (
@@ -167,8 +167,7 @@ class Shrinker:
         self._spent += run.tally.operations + 1
         self.total += run.tally.operations + 1
         for found in run.found:
-            violation, probe = found.violation, "finish" if found.late else ""
-            if (violation.law.id, violation.op, violation.error, probe) == raw.key:
+            if key_of(found.violation, "finish" if found.late else "") == raw.key:
                 return Trace(trace.config, tuple(run.operations[: found.at])), found
         return None
 

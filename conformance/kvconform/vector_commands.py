@@ -118,10 +118,11 @@ def run_vectors(
     verdict = {VIOLATES: "violates", CONFORMS: "conforms", INCONCLUSIVE: "inconclusive"}[code]
     write({"schema": "kvconform/vectors-run@1", "target": target.spec, "verdict": verdict, "vectors": rows})
     table = plain_table("vector", "result", "")
-    for row in rows:
+    for row in (row for row in rows if row["result"] != "passed"):
         colour = {"passed": "green", "failed": "red", "skipped": "dim", "unreached": "yellow"}[row["result"]]
         table.add_row(row["id"], f"[{colour}]{row['result']}[/]", escape(row["why"]))
-    console.print(table)
+    if table.row_count:
+        console.print(table)
     told = ", ".join(f"{count[word]} {word}" for word in ("passed", "failed", "unreached", "skipped"))
     console.print(f"\n{told}: {verdict}")
     if interrupted:

@@ -170,6 +170,8 @@ class World:
             return f"group {op.group} does not run"
         if Order.PREEMPT_SINGLE in self.orders and len(group.running) > 1:
             return "the engine recomputes only groups of one running sequence"
+        if Capability.GROUPS not in self.capabilities and len(group.running) > 1:
+            return "the manager admits no groups of several sequences: they could not come back"
         return self._release(group.running)
 
     def _free(self, op: Free) -> str | None:

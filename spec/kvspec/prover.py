@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 import z3
@@ -229,12 +230,19 @@ def select(
             raise UnknownId(f"no law {name!r}; `kvconform laws` lists them")
     for name in theorems:
         if not any(_under(obligation, name) for obligation in obligations):
-            raise UnknownId(f"no theorem {name!r}; `kvconform prove` without --theorem lists them")
+            near = get_close_matches(name, _names(obligations), n=4, cutoff=0.3)
+            raise UnknownId(f"no theorem {name!r}; near it: {', '.join(near)} (all: kvconform prove --verbose)")
     if law is None and theorem is None:
         return list(obligations)
     wanted = {o.id for o in obligations if o.law in laws or any(_under(o, name) for name in theorems)}
     wanted = _with_foundations(wanted, obligations)
     return [obligation for obligation in obligations if obligation.id in wanted]
+
+
+def _names(obligations: Sequence[Obligation]) -> list[str]:
+    """Every theorem id, and every id that some begin with."""
+    parts = (obligation.id.split(".") for obligation in obligations)
+    return sorted({".".join(split[:length]) for split in parts for length in range(1, len(split) + 1)})
 
 
 def _ids(names: str | Iterable[str] | None) -> list[str]:

@@ -51,12 +51,16 @@ class Result(str, Enum):
 
 
 class Guard(str, Enum):
-    """The four admission decisions; each is asked inside the operation of the same name."""
+    """The admission decisions; each is asked inside the operation of the same name.
+
+    FORK is for managers whose fork takes blocks (a tail copied at the fork): the specification has no rule for it.
+    """
 
     ALLOCATE = "allocate"
     APPEND = "append"
     SWAP_OUT = "swap_out"
     SWAP_IN = "swap_in"
+    FORK = "fork"
 
 
 class Level(str, Enum):
@@ -255,8 +259,8 @@ NEEDS: dict[str, tuple[Capability, ...]] = {
 }
 """The capabilities without which a manager is never asked for an operation."""
 
-GUARDED: dict[str, Guard] = {guard.value: guard for guard in Guard}
-"""The admission guard inside each guarded operation."""
+GUARDED: dict[str, Guard] = {guard.value: guard for guard in Guard if guard is not Guard.FORK}
+"""The four operations whose admission the specification has a rule for, with their guards."""
 
 
 def arguments(operation: Operation) -> dict[str, object]:

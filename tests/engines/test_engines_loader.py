@@ -29,7 +29,7 @@ def test_what_is_not_fetched_is_named_with_the_command_that_fetches_it() -> None
 @pytest.mark.usefixtures("not_installed")
 def test_without_a_version_the_fetched_ones_are_listed_and_none_is_guessed(index: FakeIndex) -> None:
     fetch("vllm", "9.9.9")
-    with pytest.raises(EngineUnavailable, match=r"not installed.*name a fetched version: vllm@9\.9\.9"):
+    with pytest.raises(EngineUnavailable, match=r"not installed.*name a fetched version behind an @: 9\.9\.9"):
         load("vllm")
 
 

@@ -302,8 +302,8 @@ def _free_again(adapter: Any, name: str, table: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "version", "has", "lacks"),
     [
-        (FIRST, "0.2.7", {"swap", "fork", "reset", "watermark"}, {"lookahead", "groups"}),
-        (FIRST, "0.6.2", {"swap", "fork", "reset", "watermark"}, {"lookahead", "groups"}),
+        (FIRST, "0.2.7", {"swap", "fork", "watermark"}, {"lookahead", "groups", "reset"}),
+        (FIRST, "0.6.2", {"swap", "fork", "watermark"}, {"lookahead", "groups", "reset"}),
         (SECOND, "0.4.2", {"lookahead", "fork", "watermark"}, {"swap", "reset", "groups", "guard-swap-in"}),
         (SECOND, "0.6.2", {"lookahead", "fork", "swap"}, {"reset", "groups"}),
         (SECOND, "0.10.2", {"lookahead", "swap"}, {"fork", "reset", "groups"}),

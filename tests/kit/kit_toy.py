@@ -185,7 +185,7 @@ class ToyAdapter(Adapter):
         return self.toy.extend(seq.id, seq.upto, len(seq.tokens) + seq.lookahead)
 
     def can_fork(self, parent: Seq) -> Verdict | bool:
-        return Verdict.OK
+        return Verdict.OK if len(parent.group.running) < 4 else Verdict.LATER
 
     def fork(self, parent: Seq, child: Seq) -> bool | None:
         self.toy.fork(parent.id, child.id)

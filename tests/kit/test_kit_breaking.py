@@ -167,7 +167,7 @@ def test_a_large_block_size_with_lookahead_is_no_fault() -> None:
 class TailCopy(Adapter):
     """A small manager that copies a partial last block at the fork, and so never copies on write."""
 
-    capabilities = Capabilities(failures="atomic")
+    capabilities = Capabilities(failures="atomic", outcomes="three")
     out_of_blocks = (OutOfBlocks,)
     name: ClassVar[str] = "tail-copy"
     announce = True

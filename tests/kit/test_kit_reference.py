@@ -18,7 +18,7 @@ from kvconform.check import PROFILES, Check, judged, overall
 from kvconform.report.build import build
 from kvconform.targets import resolve
 from kvspec.laws import CATALOGUE
-from kvspec.vocabulary import Capability, Guard, Verdict
+from kvspec.vocabulary import GUARDED, Capability, Verdict
 
 
 @pytest.mark.usefixtures("every_vector")
@@ -39,7 +39,7 @@ def test_the_reference_conforms_and_every_law_is_exercised(tmp_path: Path) -> No
     assert overall(result, laws) == "conforms"
     assert overall(replace(result, strict=False), laws) == "conforms"
     seen = {key for key, hits in result.tally.guards.items() if hits}
-    assert seen == {(guard, v) for guard in Guard for v in (Verdict.OK, Verdict.LATER, Verdict.NEVER)}
+    assert seen == {(guard, v) for guard in GUARDED.values() for v in (Verdict.OK, Verdict.LATER, Verdict.NEVER)}
     report = build(result, tmp_path, check.start)
     assert report.verdict == "conforms"
     edges = report.coverage.edges

@@ -73,9 +73,13 @@ def _load_installed(engine: KnownEngine) -> LoadedEngine:
     version = installed_version(engine.name)
     folder = installed_folder(engine.package) if version else None
     if version is None or folder is None:
-        here = [f"{engine.name}@{entry.version}" for entry in list_fetched(engine.name)]
+        here = [entry.version for entry in list_fetched(engine.name)]
         example = f"kvconform engines fetch {engine.name}=={engine.known_good[-1]}"
-        advice = f"name a fetched version: {', '.join(here)}" if here else f"none is fetched either; run: {example}"
+        advice = (
+            f"name a fetched version behind an @: {', '.join(here)}"
+            if here
+            else f"none is fetched either; run: {example}"
+        )
         raise EngineUnavailable(f"{engine.name} is not installed in this Python; {advice}")
     return _installed(engine, version, folder)
 

@@ -145,14 +145,6 @@ class Swaps(VllmV0):
         return self.manager.swap_in(self._group(group), **options)
 
 
-class Resets(VllmV0):
-    """Managers that can forget everything."""
-
-    def reset_all(self) -> None:
-        """Every table is freed."""
-        self.manager.reset()
-
-
 class First(VllmV0):
     """The first generation: blocks are objects that carry their device and their refcount."""
 
@@ -262,7 +254,6 @@ def _class_of(world: World, engine: LoadedEngine, generation: Generation) -> typ
         First if generation is Generation.FIRST else Second: True,
         Forks: forks,
         Swaps: api.swap,
-        Resets: hasattr(api.manager, "reset"),
     }
     values = {
         "__doc__": f"The block manager {api.manager.__name__} of vLLM {engine.version}.",

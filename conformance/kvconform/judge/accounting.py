@@ -30,6 +30,7 @@ class Accounting:
                     f"free + held = {n}",
                     f"{f} free + {h} held = {f + h}",
                 ),
+                place=device.value,
             )
 
     def empty(self, counts: dict[Device, int]) -> None:
@@ -44,6 +45,7 @@ class Accounting:
                     f"{n} free",
                     f"{f} free",
                 ),
+                place=device.value,
             )
 
     def released(self, t: Transition) -> None:
@@ -64,6 +66,7 @@ class Accounting:
                     f"free count changes by {e}",
                     f"free count changed by {g}",
                 ),
+                place=device.value,
             )
 
     def double_free_reported(self, t: Transition) -> None:
@@ -139,6 +142,7 @@ class Accounting:
                     f"{o} (sequences {sorted(owned.get(b, ()))})",
                     f"{r}",
                 ),
+                place=device.value,
             )
 
     def _free_set(self, device: Device, blocks: Iterable[int]) -> None:
@@ -153,6 +157,7 @@ class Accounting:
                     f"in the free set {1 - c} times",
                     f"{n} times",
                 ),
+                place=device.value,
             )
 
 

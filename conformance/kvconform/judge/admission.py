@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kvconform.judge.bench import Bench, Explanation, Transition
+from kvconform.judge.bench import Bench, Explanation, Transition, shown
 from kvspec.guards import is_never
 from kvspec.laws.admission import Admitted, Approval, Asking, Precision, Refusal
-from kvspec.vocabulary import GUARDED, Allocate, Device, Result, SwapIn, Verdict
+from kvspec.vocabulary import Allocate, Device, Guard, Result, SwapIn, Verdict
 
 
 class Admission:
@@ -21,8 +21,7 @@ class Admission:
         verdict = t.outcome.verdict
         if verdict is None:
             return
-        if t.op.op in GUARDED:
-            self.bench.tally.guards[GUARDED[t.op.op], verdict] += 1
+        self.bench.tally.guards[Guard(t.op.op), verdict] += 1
         self._pure(t)
         self._refusal(t, verdict)
         self._precise(t)
@@ -43,8 +42,8 @@ class Admission:
         before, after = t.counts_before, t.outcome.counts_asked
         return (
             f"asking can_{t.op.op} changed {', '.join(changed)}",
-            f"free blocks {_shown(before)}, verdict {_word(t.outcome.verdict)} both times",
-            f"free blocks {_shown(after)}, verdict {_word(t.outcome.verdict)} then {_word(t.outcome.asked_again)}",
+            f"free blocks {shown(before)}, verdict {_word(t.outcome.verdict)} both times",
+            f"free blocks {shown(after)}, verdict {_word(t.outcome.verdict)} then {_word(t.outcome.asked_again)}",
         )
 
     def _refusal(self, t: Transition, verdict: Verdict) -> None:
@@ -71,7 +70,7 @@ class Admission:
         return (
             f"can_{t.op.op} said NEVER to a request that it also says OK to",
             "NEVER only where the guard would refuse with every other sequence gone",
-            f"NEVER and OK for the same group, tokens and lookahead; free blocks now {_shown(t.counts_before)}",
+            f"NEVER and OK for the same group, tokens and lookahead; free blocks now {shown(t.counts_before)}",
         )
 
     def _for_ever(self, t: Transition) -> Explanation:
@@ -137,10 +136,6 @@ class Admission:
                 f"{free} free",
             ),
         )
-
-
-def _shown(counts: dict[Device, int] | None) -> str:
-    return ", ".join(f"{device.value} {count}" for device, count in (counts or {}).items())
 
 
 def _word(verdict: Verdict | None) -> str:

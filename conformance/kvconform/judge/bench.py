@@ -27,7 +27,9 @@ WHOLE_POOL = 64
 
 @dataclass(frozen=True)
 class Violation:
-    """One law broken by one operation. error: the class of the exception that showed it, else empty."""
+    """One law broken by one operation. error: the class of the exception that showed it, else empty. place: the pool
+    that it was seen in, where the law is about one.
+    """
 
     law: Law
     op: str
@@ -35,6 +37,7 @@ class Violation:
     expected: str
     observed: str
     error: str = ""
+    place: str = ""
 
 
 @dataclass
@@ -111,7 +114,9 @@ class Bench:
         """Whether the manager has this capability."""
         return capability in self.capabilities
 
-    def check(self, law_id: str, case: object, explain: Callable[[], Explanation], error: str = "") -> None:
+    def check(
+        self, law_id: str, case: object, explain: Callable[[], Explanation], error: str = "", place: str = ""
+    ) -> None:
         """Judge one case. A case outside the law's premise does not count as checked."""
         law = self.laws.get(law_id)
         if law is None:
@@ -121,8 +126,13 @@ class Bench:
             return
         self.tally.checks[law_id] += 1
         if not holds:
-            self.found.append(Violation(law, self.op, *explain(), error))
+            self.found.append(Violation(law, self.op, *explain(), error, place))
 
     def broken(self, law_id: str) -> bool:
         """Whether the operation at hand was found to break this law."""
         return any(violation.law.id == law_id for violation in self.found)
+
+
+def shown(counts: dict[Device, int] | None) -> str:
+    """Free counts in words: gpu 3, cpu 1."""
+    return ", ".join(f"{device.value} {count}" for device, count in (counts or {}).items())

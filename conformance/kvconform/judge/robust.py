@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
+from typing import Any
+
 from kvconform.adapter import ErrorKind
-from kvconform.judge.bench import Bench, Transition
+from kvconform.judge.bench import Bench, Transition, shown
 from kvspec.laws.robust import Call, Ending, Failure
 from kvspec.vocabulary import Capability, Free, Result
 
@@ -30,10 +34,11 @@ class Robust:
 
     def _raised(self, t: Transition) -> tuple[str, str, str]:
         outcome = t.outcome
+        declared = ", ".join(kind.__name__ for kind in _classes(self.bench.adapter.out_of_blocks))
         return (
             f"{outcome.where} raised {type(outcome.error).__name__}",
-            "nothing but the declared out-of-blocks outcome",
-            f"{type(outcome.error).__name__}: {outcome.error}",
+            f"nothing but the declared out-of-blocks outcome ({declared or 'out_of_blocks of the adapter is empty'})",
+            f"{type(outcome.error).__name__}: {outcome.error}{_place(outcome.error)}",
         )
 
     def _ending(self, t: Transition, changed: bool) -> tuple[str, str, str]:
@@ -42,7 +47,7 @@ class Robust:
         return (
             "freeing a sequence again changed something",
             "nothing happens",
-            f"free blocks {dict(t.counts)} after {dict(t.counts_before)}" if changed else "",
+            f"free blocks {shown(t.counts)} after {shown(t.counts_before)}" if changed else "",
         )
 
     def failure(self, t: Transition) -> None:
@@ -76,3 +81,13 @@ class Robust:
             now = rows.get(outcome.failed.id)
             return [] if now is not None and now.blocks == outcome.failed_row else [outcome.failed.id]
         return [change.seq.id for change in t.changes]
+
+
+def _classes(declared: Any) -> tuple[type[BaseException], ...]:
+    return declared if isinstance(declared, tuple) else (declared,)
+
+
+def _place(error: BaseException | None) -> str:
+    """The file and line that an exception comes from."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""

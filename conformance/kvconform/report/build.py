@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -68,7 +69,7 @@ def _coverage(result: Result) -> CoverageLine:
 
 
 def _violation(finding: Finding, result: Result, out: Path, start: Callable[..., Run]) -> ViolationLine:
-    path = out / f"{finding.violation.law.id}-{finding.fingerprint}.jsonl"
+    path = out / f"{finding.violation.law.id}-{finding.fingerprint}-{_slug(result.target.spec)}.jsonl"
     try:
         save(finding, result, path, start)
     except OSError as error:
@@ -90,6 +91,11 @@ def _violation(finding: Finding, result: Result, out: Path, start: Callable[...,
         fault_class=likely_classes(violation.law.id),
         probe=finding.probe,
     )
+
+
+def _slug(spec: str) -> str:
+    """A target's name as part of a file name: two targets may share `--out`."""
+    return re.sub(r"[^\w.@-]+", "-", spec)
 
 
 def save(finding: Finding, result: Result, path: Path, start: Callable[..., Run]) -> None:

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from kvconform.faults.classes import CLASSES
 from kvconform.report.model import LawLine, Report, ViolationLine
-from kvconform.report.story import setting, tell
+from kvconform.report.story import many, setting, tell
 from kvconform.trace import config_from_json, operation_from_json
 from kvspec.laws import CATALOGUE
 
@@ -24,6 +24,10 @@ MARKS = {
 
 def show(report: Report, console: Console) -> None:
     """Print the report."""
+    if report.violations:
+        traces = {str((v.config, v.trace, v.probe)) for v in report.violations}
+        found, on = many(len(report.violations), "finding"), many(len(traces), "trace")
+        console.print(f"{found} on {on}, MUST first, the smallest first")
     for number, violation in enumerate(report.violations, 1):
         _finding(number, violation, console)
     _laws(report, console)
@@ -45,7 +49,7 @@ def _finding(number: int, v: ViolationLine, console: Console) -> None:
     console.print(f"  observed  {escape(v.observed)}")
     if v.fault_class:
         told = "; ".join(f"{name} {CLASSES[name]}" for name in v.fault_class)
-        console.print(f"  likely    {told}")
+        console.print(f"  classes   {told}")
     console.print(f"  found by  {v.found_by}, fingerprint {v.fingerprint}")
     console.print(f"  reproduce {escape(v.reproduce)}\n", soft_wrap=True)
 
@@ -90,10 +94,12 @@ def _summary(report: Report, console: Console) -> None:
         console.print(f"note     {escape(note)}")
     counts = {verdict: sum(law.verdict == verdict for law in report.laws) for verdict in MARKS}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    console.print(f"laws     {told}")
+    told = f"of {len(report.laws)} laws: {told}"
     console.print(
         f"ran      {report.operations:,} operations in {report.duration_s:.1f} s "
         f"(profile {report.profile}, seed {report.seed})"
     )
     version = f" {report.target.version}" if report.target.version else ""
-    console.print(f"\n[bold]{escape(report.target.name)}{version}: [{COLOURS[report.verdict]}]{report.verdict}[/][/]")
+    console.print(
+        f"\n[bold]{escape(report.target.name)}{version}: [{COLOURS[report.verdict]}]{report.verdict}[/][/] ({told})"
+    )

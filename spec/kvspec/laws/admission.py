@@ -183,7 +183,7 @@ LAWS = (
         "fork",
         "After OK, fork does not run out of blocks.",
         (Capability.FORK, Capability.GUARD_FORK),
-        (),
+        (Guard.FORK,),
         "For managers that copy the tail at the fork.",
     ),
     _sound(
