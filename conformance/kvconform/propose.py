@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from kvconform.adapter import Domain, Group, Order, Seq
+from kvconform.demand import demands_of
 from kvconform.run import Run
 from kvspec.vocabulary import (
+    NEEDS,
     Allocate,
     Append,
     Capability,
@@ -69,6 +71,9 @@ class Style:
     bursts: int
 
 
+POOLS = [(0, 2), *[(1, 4), (2, 6), (3, 8), (3, 8), (6, 14), (6, 14), (12, 30)] * 2, (20, 130)]
+"""Ranges of GPU blocks: small ones mostly, where every block counts; some faults need room."""
+
 BASE_WEIGHTS = {
     "allocate": 30,
     "append": 60,
@@ -85,11 +90,11 @@ BASE_WEIGHTS = {
 def configuration(domain: Domain, capabilities: frozenset[Capability], pick: Chooser) -> Config:
     """A configuration inside the domain: small pools mostly, empty ones too, room now and then."""
     size = pick.choose(list(domain.block_sizes))
-    low, high = pick.choose([(0, 2), (1, 4), (2, 6), (3, 8), (3, 8), (6, 14), (6, 14), (12, 30), (8, 40), (8, 130)])
+    low, high = pick.choose(POOLS)
     gpu = max(domain.least_gpu_blocks, pick.integer(low, high))
     cpu = 0
     if Capability.SWAP in capabilities:
-        cpu = max(domain.least_cpu_blocks, pick.choose([0, 1, 2, 3, gpu // 3, gpu // 2, gpu, gpu, gpu + 2]))
+        cpu = max(domain.least_cpu_blocks, pick.choose([0, 1, 1, 2, 2, 3, 3, 4, 5, gpu // 2, gpu, gpu, gpu + 2]))
     watermark = 0
     if Capability.WATERMARK in capabilities:
         watermark = min(gpu, pick.choose([0, 0, 0, 0, 1, 1, 2, gpu // 2, gpu]))
@@ -134,19 +139,7 @@ def candidates(run: Run) -> dict[str, list[int]]:
     for kind, group in run.refused:
         if group in found[kind]:
             found[kind].remove(group)
-    return {kind: those for kind, those in found.items() if those and _has(run, kind)}
-
-
-def _has(run: Run, kind: str) -> bool:
-    needs = {
-        "append": Capability.APPEND,
-        "fork": Capability.FORK,
-        "swap_out": Capability.SWAP,
-        "swap_in": Capability.SWAP,
-        "preempt": Capability.PREEMPT,
-        "reset_all": Capability.RESET,
-    }
-    return kind not in needs or needs[kind] in run.capabilities
+    return {kind: those for kind, those in found.items() if those and run.capabilities.issuperset(NEEDS[kind])}
 
 
 def _members(group: Group) -> int:
@@ -155,10 +148,38 @@ def _members(group: Group) -> int:
 
 def propose(run: Run, kind: str, subjects: Sequence[int], style: Style, pick: Chooser) -> Operation | None:
     """An operation of this kind about one of the subjects; None where chance hit upon an illegal one."""
-    op = _MAKERS[kind](run, pick.choose(subjects), style, pick)
+    subject = _tightest(run, kind, subjects) if kind in EDGY and pick.chance(50) else pick.choose(subjects)
+    op = _MAKERS[kind](run, subject, style, pick)
     if isinstance(op, FORCIBLE) and Capability.ATOMIC_FAILURES in run.capabilities and pick.chance(8):
         op = replace(op, force=True)
     return op if run.why_not(op) is None else None
+
+
+EDGY: dict[str, Callable[[int], Operation]] = {"append": Append, "swap_out": SwapOut, "swap_in": SwapIn}
+"""Operations whose guards are asked about a group as it is."""
+
+
+def _tightest(run: Run, kind: str, subjects: Sequence[int]) -> int:
+    """The group whose request lies nearest to the edge of the pool: there verdicts go wrong."""
+    return (
+        min(subjects, key=lambda group: _distance(run, EDGY[kind](group), group)) if len(subjects) > 1 else subjects[0]
+    )
+
+
+def _distance(run: Run, op: Operation, group: int) -> int:
+    found = demands_of(op, run.world.groups[group], run.ledger, run.config, run.adapter.capabilities)
+    if found is None:
+        return 0
+    return abs(int(run.judge.counts.get(found.device, 0) - found.most.need - found.most.reserve))
+
+
+def on_edge(run: Run, possible: dict[str, list[int]], style: Style, pick: Chooser) -> tuple[str, list[int]] | None:
+    """An operation whose request lies on the edge of what fits, or just beside it; None where none does."""
+    kinds = [kind for kind in EDGY if kind in possible and style.weights[kind]]
+    near = [
+        (kind, [group]) for kind in kinds for group in possible[kind] if _distance(run, EDGY[kind](group), group) <= 1
+    ]
+    return pick.choose(near) if near else None
 
 
 # -- their arguments -----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from kvconform.adapter import Adapter
 from kvconform.finding import Raw, raws_of
-from kvconform.propose import FORCIBLE, candidates, configuration, make_alone, propose, style
+from kvconform.propose import FORCIBLE, candidates, configuration, make_alone, on_edge, propose, style
 from kvconform.run import Run
 from kvspec.vocabulary import Allocate, Capability, Operation
 
@@ -25,6 +25,14 @@ Start = Callable[..., Run]
 
 SPENDING = 4
 """Every so manieth run ends with spending all blocks: it costs as much as a short run."""
+
+
+LENGTHS = [12, 30, 60, 120] * 6 + [400]
+"""Operations in a run: some faults need a long life, most need many beginnings."""
+
+
+EDGES = 25
+"""Of a hundred operations, how many are chosen for lying on the edge of what fits, where any does."""
 
 
 class Dice:
@@ -73,15 +81,18 @@ class Walk:
         run = self.start(config)
         manner = style(config, pick)
         refused: Operation | None = None
-        for _ in range(pick.choose([12, 12, 30, 30, 60, 60, 120, 120, 400])):
+        for _ in range(pick.choose(LENGTHS)):
             if run.over:
                 break
             possible = candidates(run)
             weights = {kind: self._weight(manner.weights[kind], kind, number) for kind in possible}
             if not any(weights.values()):
                 break
-            kind = weighted(weights, pick)
-            op = propose(run, kind, possible[kind], manner, pick)
+            edge = on_edge(run, possible, manner, pick) if pick.chance(EDGES) else None
+            if edge is None:
+                kind = weighted(weights, pick)
+                edge = kind, possible[kind]
+            op = propose(run, *edge, manner, pick)
             if op is not None:
                 outcome = run.apply(op)
                 if outcome.refused:
