@@ -42,7 +42,7 @@ def start_of(adapter: Adapter) -> Start:
     return lambda config: Run(adapter, config)
 
 
-def walked(adapter: Adapter, runs: int = 40) -> Iterator[Raw]:
+def walked(adapter: Adapter, runs: int = 160) -> Iterator[Raw]:
     """What a walk finds."""
     walk = Walk(adapter, start_of(adapter), capabilities_of(adapter), seed=3)
     for number in range(runs):
