@@ -14,14 +14,14 @@ import pytest
 from kit_support import BRIEF, Command, checked, verdicts, violated
 
 import kvref
-from kvconform.adapter import Adapter, AdapterMistake, Capabilities, Domain, Group, Seq, capabilities_of
-from kvconform.check import PROFILES
+from kvconform.adapter import Adapter, AdapterMistake, Capabilities, Domain, Group, Order, Seq, capabilities_of
+from kvconform.check import PROFILES, judged, overall
 from kvconform.reference import ReferenceAdapter
 from kvconform.run import Run
 from kvref import AllocStatus, BlockManager, OutOfBlocks
 from kvref.sequence import GroupId, SeqId, SequenceState
 from kvspec.laws import CATALOGUE
-from kvspec.vocabulary import Allocate, Append, Config, Fork, Level, ResetAll, Step, Verdict
+from kvspec.vocabulary import Allocate, Append, Config, Fork, Level, Preempt, ResetAll, Step, Verdict
 
 
 def driving(manager: type[BlockManager], **members: Any) -> Adapter:
@@ -254,6 +254,59 @@ def test_a_misspelt_name_is_told(name: str) -> None:
     adapter = type("Mine", (ReferenceAdapter,), {name: ()})()
     with pytest.raises(AdapterMistake, match=name):
         capabilities_of(adapter)
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({"out_of_blocks": ("NoFreeBlocks",)}, "out_of_blocks"),
+        ({"bad_input": (KeyError, 3)}, "bad_input"),
+        ({"capabilities": {"lookahead": True}}, "capabilities"),
+        ({"capabilities": Capabilities(outcomes="3")}, "outcomes"),  # type: ignore[arg-type]
+        ({"capabilities": Capabilities(swap_unit="page")}, "swap_unit"),  # type: ignore[arg-type]
+        ({"domain": {"block_sizes": (1,)}}, "domain"),
+        ({"domain": Domain(block_sizes=(0,))}, "block_sizes"),
+        ({"restrictions": (Order.ONE_TOKEN,)}, "restrictions"),
+        ({"append": lambda seq: []}, "append must be a method"),
+        ({"fork": lambda self, parent: None}, "fork must be a method"),
+        ({"swap_in": lambda self, group, lookahead: []}, "swap_in must be a method"),
+        ({"num_free_blocks": lambda self: 0}, "num_free_blocks must be a method"),
+    ],
+)
+def test_a_wrong_declaration_or_signature_is_told_at_load(members: dict[str, Any], told: str) -> None:
+    adapter = type("Mine", (ReferenceAdapter,), members)()
+    with pytest.raises(AdapterMistake, match=told):
+        capabilities_of(adapter)
+
+
+def test_a_guard_of_two_answers_must_not_give_a_third() -> None:
+    adapter = driving(BlockManager, capabilities=replace(ReferenceAdapter.capabilities, outcomes="two"))
+    run = Run(adapter, Config(1, 1))
+    with pytest.raises(AdapterMistake, match="outcomes"):
+        run.apply(Allocate(1, (1,), (1, 1)))
+
+
+def test_what_survives_a_start_is_no_success() -> None:
+    class Remembers(ReferenceAdapter):
+        """Answers rows from a cache that start() does not clear."""
+
+        rows: ClassVar[dict[tuple[int, int], list[int]]] = {}
+
+        def block_table(self, seq: Seq) -> list[int]:
+            row = super().block_table(seq)
+            return list(self.rows.setdefault((seq.id, len(row)), row))
+
+    result = checked(Remembers(), BRIEF)
+    assert overall(result, judged(result)) != "conforms"
+
+
+def test_without_groups_only_single_sequences_are_recomputed() -> None:
+    adapter = driving(BlockManager, capabilities=replace(ReferenceAdapter.capabilities, groups=False))
+    run = Run(adapter, Config(2, 8))
+    for op in (Allocate(1, (1,), (1,)), Step({1: (1,)}), Fork(1, 2)):
+        run.apply(op)
+    assert "could not come back" in (run.why_not(Preempt(1)) or "")
+    assert violated(checked(adapter, BRIEF)) == set()
 
 
 def test_a_hanging_manager_ends_in_an_inconclusive_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
