@@ -314,9 +314,7 @@ class Check:
 
 
 def _as_it_is(raw: Raw) -> Finding:
-    return Finding(
-        raw.violation, raw.config, raw.operations, raw.features, raw.found_by, raw.probe, workload=raw.workload
-    )
+    return Finding(**vars(raw))
 
 
 def _raw_order(raw: Raw) -> tuple[Any, ...]:

@@ -42,21 +42,8 @@ class Raw:
 
 
 @dataclass
-class Finding:
+class Finding(Raw):
     """A shrunk, re-runnable violation."""
-
-    violation: Violation
-    config: Config
-    operations: list[Operation]
-    features: frozenset[str]
-    found_by: str
-    probe: str = ""
-    workload: Workload | None = None
-
-    @property
-    def key(self) -> Key:
-        """What it shares with every violation of its kind."""
-        return key_of(self.violation, self.probe)
 
     @property
     def fingerprint(self) -> str:
