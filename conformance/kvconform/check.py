@@ -49,7 +49,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile("quick", 26_000, 40, 25, 12, 4, 40_000),
+    "quick": Profile("quick", 20_000, 30, 25, 12, 4, 40_000),
     "ci": Profile("ci", 200_000, 300, 40, 60, 20, 200_000, guard=3_600),
     "nightly": Profile("nightly", 100_000_000, 2_000, 60, 400, 100, 1_000_000, guard=7_200, seconds=1_800),
 }

@@ -62,7 +62,7 @@ def _operate(played: Played, ops: Sequence[Operation]) -> None:
             return
         played.verdict = outcome.verdict
     if not run.over:
-        run.finish()
+        run.finish(spend=False)  # spending all blocks costs more than the vector itself
 
 
 def raws(played: Played) -> list[Raw]:
