@@ -140,6 +140,10 @@ class Domain:
         return ""
 
 
+ANY_DOMAIN = Domain(block_sizes=range(1, 1 << 20))
+"""Excludes nothing."""
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """What cannot be seen from the methods that an adapter overrides.

@@ -128,11 +128,12 @@ def _changed(run: Run, counts: object, rows: dict[int, list[int]]) -> bool:
 
 def repeated(start: Callable[..., Run], config: Config, operations: Sequence[Operation]) -> Iterator[Raw]:
     """Run the same operations twice; a Raw where an observation differs."""
-    first, second = (_observed(start, config, operations) for _ in range(2))
-    differing = [at for at, (one, other) in enumerate(zip(first, second, strict=True)) if one != other]
-    law = start(config).judge.bench.laws.get(DETERMINISTIC)
+    run, first = _observed(start, config, operations)
+    law = run.judge.bench.laws.get(DETERMINISTIC)
     if law is None:
         return
+    _, second = _observed(start, config, operations)
+    differing = [at for at, (one, other) in enumerate(zip(first, second, strict=True)) if one != other]
     if law.judge(Repetition(len(differing))):
         return
     at = differing[0]
@@ -152,11 +153,11 @@ def _differing(one: object, other: object) -> str:
     return ", ".join(key for key in {**one, **other} if one.get(key) != other.get(key))
 
 
-def _observed(start: Callable[..., Run], config: Config, operations: Sequence[Operation]) -> list[object]:
+def _observed(start: Callable[..., Run], config: Config, operations: Sequence[Operation]) -> tuple[Run, list[object]]:
     run = start(config, record=True)
     for op in operations:
         if run.over or run.why_not(op) is not None:
             break
         run.apply(op)
     lines: list[object] = [entry_to_json(entry) for entry in run.entries]
-    return lines + [None] * (len(operations) - len(lines))
+    return run, lines + [None] * (len(operations) - len(lines))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kvconform.adapter import Adapter, Domain
+from kvconform.adapter import ANY_DOMAIN, Adapter, Domain
 from kvconform.finding import Finding, Raw, raws_of
 from kvconform.judge import Violation
 from kvconform.propose import Chooser, configuration
@@ -37,7 +37,6 @@ VERDICT_LAWS = frozenset(("admission.impossible-is-never", "admission.never-is-f
 """Laws about what a guard says, not left to end a workload: what comes of waiting for ever is the question here."""
 
 BUDGET = 20_000
-ANY = Domain(block_sizes=range(1, 1 << 20))
 SHOWN = 40  # operations of a stuck workload that a report shows
 
 
@@ -208,7 +207,7 @@ def _tiny(request: Request, config: Config) -> bool:
     return request.prompt + request.output <= max(2, config.block_size)
 
 
-def shrink(start: Callable[..., Run], raw: Raw, domain: Domain = ANY) -> Finding:
+def shrink(start: Callable[..., Run], raw: Raw, domain: Domain = ANY_DOMAIN) -> Finding:
     """The smallest workload found, inside the domain, that is still stuck."""
     best, improved, spent = raw, True, 0
     while improved and spent < BUDGET:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from kvconform.adapter import AdapterMistake, Domain
+from kvconform.adapter import ANY_DOMAIN, AdapterMistake, Domain
 from kvconform.finding import Finding, Raw, key_of
 from kvconform.probes import repeated
 from kvconform.run import Found, Run
@@ -33,7 +33,6 @@ REPETITIONS = 200
 """Candidates tried for one finding of a run that does not repeat."""
 
 Start = Callable[..., Run]
-ANY = Domain(block_sizes=range(1, 1 << 20))
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def _letters(operations: tuple[Operation, ...]) -> int:
 class Shrinker:
     """Shrinks one violation after another over one way of starting runs."""
 
-    def __init__(self, start: Start, domain: Domain = ANY) -> None:
+    def __init__(self, start: Start, domain: Domain = ANY_DOMAIN) -> None:
         self._start = start
         self._domain = domain
         self._spent = 0
