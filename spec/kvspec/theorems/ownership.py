@@ -22,7 +22,7 @@ from kvspec.laws.accounting import Pool as PoolCounts
 from kvspec.laws.admission import Approval
 from kvspec.laws.data import Write
 from kvspec.laws.table import Entry, Frame, Place
-from kvspec.theorems.kernel import (
+from kvspec.model.pool import (
     INVARIANT,
     PRISTINE,
     Conjunct,
@@ -41,14 +41,14 @@ from kvspec.theorems.kernel import (
     take,
 )
 from kvspec.theorems.obligation import Area, Claim, Kind, claim_law
-from kvspec.theorems.worlds import SLOTS, ClaimIn, World, holds_of_any, in_any, in_few, invariant, names_in_few
+from kvspec.theorems.worlds import ENTRIES, ClaimIn, World, holds_of_any, in_any, in_few, invariant, names_in_few
 
 AREA = Area("ownership")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the kernel at the slot p (a share: from the owner q). block: the block that p names afterwards or
+    """One step of the kernel at the entry p (a share: from the owner q). block: the block that p names afterwards or
     before, whose owners the step changes.
     """
 
@@ -92,8 +92,8 @@ def add(name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> N
 
 
 def across(world: World, step: Step) -> tuple[Pool, Pool, Any, Any, list[Any]]:
-    """A pool that is as it should be, the same after the step, the slots p and q, and what is given of them."""
-    before, p, q = world.pool("pool"), world.slot("p"), world.slot("q")
+    """A pool that is as it should be, the same after the step, the entries p and q, and what is given of them."""
+    before, p, q = world.pool("pool"), world.entry("p"), world.entry("q")
     given = [*invariant(world, before), step.can(world.a, before, p, q)]
     return before, step.do(world.a, before, p, q), p, q, given
 
@@ -147,7 +147,7 @@ def _no_double_release(world: World) -> Claim:
 
 
 def _owner_can_release(world: World) -> Claim:
-    pool, p = world.pool("pool"), world.slot("p")
+    pool, p = world.pool("pool"), world.entry("p")
     goal = world.a.all_of(pool.ref[pool.tab[p]] >= 1, is_block(world.a, pool, pool.tab[p]))
     return Claim([*invariant(world, pool), is_owner(pool, p)], goal)
 
@@ -162,7 +162,7 @@ add(
 add(
     "release.once",
     Kind.LEMMA,
-    "A slot that was released cannot be released again.",
+    "An entry that was released cannot be released again.",
     _no_double_release,
     law="accounting.no-double-free",
     rests_on=KEPT,
@@ -170,7 +170,7 @@ add(
 add(
     "release.possible",
     Kind.LEMMA,
-    "What a slot names is a block with a refcount to take one from.",
+    "What an entry names is a block with a refcount to take one from.",
     _owner_can_release,
     rests_on=KEPT,
 )
@@ -179,7 +179,7 @@ add(
 
 
 def _ranks_differ(world: World) -> Claim:
-    pool, p, q = world.pool("pool"), world.slot("p"), world.slot("q")
+    pool, p, q = world.pool("pool"), world.entry("p"), world.entry("q")
     a = world.a
     owners_of_one = a.all_of(is_owner(pool, p), pool.tab[p] == pool.tab[q], a.negate(p == q))
     below = a.all_of(pool.rank[p] >= 0, pool.rank[p] < pool.ref[pool.tab[p]])
@@ -205,7 +205,7 @@ def _refcount_counted(world: World) -> Claim:
 
 def owners_counted(a: Algebra, pool: Pool, block: Any) -> Any:
     """Owners of a block in the finite world."""
-    return sum(a.ite(pool.tab[slot] == block, 1, 0) for slot in range(SLOTS))
+    return sum(a.ite(pool.tab[entry] == block, 1, 0) for entry in range(ENTRIES))
 
 
 add(
@@ -227,7 +227,7 @@ add(
 AREA.add(
     "refcount.counted",
     Kind.SOUNDNESS,
-    "Counted in a pool of a few blocks and slots, the refcount is the number of owners.",
+    "Counted in a pool of a few blocks and entries, the refcount is the number of owners.",
     in_few(_refcount_counted),
     unknowns=names_in_few(_refcount_counted),
     law="accounting.refcount",
@@ -358,7 +358,7 @@ add(
 add(
     "take.own-number",
     Kind.SOUNDNESS,
-    "A block that is taken is one of the pool, and no other slot names it.",
+    "A block that is taken is one of the pool, and no other entry names it.",
     _own_number,
     law="accounting.valid-ids",
     rests_on=KEPT,
@@ -368,7 +368,7 @@ add(
 
 
 def _entry_live(world: World) -> Claim:
-    pool, p = world.pool("pool"), world.slot("p")
+    pool, p = world.pool("pool"), world.entry("p")
     block = pool.tab[p]
     case = Entry(times_free=times_free(world.a, pool, block), refcount=pool.ref[block])
     return claim_law(world.a, "table.live", case, [*invariant(world, pool), is_owner(pool, p)])
@@ -377,7 +377,7 @@ def _entry_live(world: World) -> Claim:
 def _frame(step: Step) -> ClaimIn:
     def claim(world: World) -> Claim:
         before, after, p, _, given = across(world, step)
-        other = world.slot("other")
+        other = world.entry("other")
         case = Frame(named=other == p, changed=world.a.negate(after.tab[other] == before.tab[other]))
         return claim_law(world.a, "table.frame", case, given)
 
@@ -386,14 +386,14 @@ def _frame(step: Step) -> ClaimIn:
 
 def _written_alone(world: World) -> Claim:
     before, after, p, _, given = across(world, REPLACE)
-    a, other = world.a, world.slot("other")
+    a, other = world.a, world.entry("other")
     reads_it = a.all_of(a.negate(other == p), after.tab[other] == after.tab[p])
     case = Write(sharing=before.ref[before.tab[p]] > 1, spoiled=a.ite(reads_it, 1, 0))
     return claim_law(a, "data.exclusive-write", case, given)
 
 
 def _last_writes_in_place(world: World) -> Claim:
-    pool, p, other = world.pool("pool"), world.slot("p"), world.slot("other")
+    pool, p, other = world.pool("pool"), world.entry("p"), world.entry("other")
     a = world.a
     given = [is_owner(pool, p), pool.ref[pool.tab[p]] == 1, a.negate(other == p)]
     return Claim([*invariant(world, pool), *given], a.negate(pool.tab[other] == pool.tab[p]))
@@ -406,7 +406,7 @@ def _fork_takes_nothing(world: World) -> Claim:
 
 
 def _moves_to_one_device(world: World) -> Claim:
-    here, there, p = world.pool("cpu"), world.pool("gpu"), world.slot("p")
+    here, there, p = world.pool("cpu"), world.pool("gpu"), world.entry("p")
     a = world.a
     given = [*invariant(world, here), *invariant(world, there), can_release(a, here, p), can_take(a, there, p)]
     left, arrived = release(a, here, p), take(a, there, p)
@@ -417,7 +417,7 @@ def _moves_to_one_device(world: World) -> Claim:
 add(
     "entry.live",
     Kind.SOUNDNESS,
-    "Whatever a slot names is held and not free.",
+    "Whatever an entry names is held and not free.",
     _entry_live,
     law="table.live",
     rests_on=KEPT,
@@ -426,7 +426,7 @@ for _step in (*STEPS, REPLACE):
     add(
         f"{_step.name}.frame",
         Kind.SOUNDNESS,
-        f"A {_step.name} changes no other slot.",
+        f"A {_step.name} changes no other entry.",
         _frame(_step),
         law="table.frame",
         rests_on=KEPT,
@@ -458,7 +458,7 @@ add(
 add(
     "transfer.one-device",
     Kind.SOUNDNESS,
-    "A block moved between devices leaves its slot empty on the one and filled on the other.",
+    "A block moved between devices leaves its entry empty on the one and filled on the other.",
     _moves_to_one_device,
     law="table.one-device",
     rests_on=KEPT,

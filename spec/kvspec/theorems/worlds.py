@@ -1,7 +1,7 @@
 """Two worlds in which a claim about the ownership kernel is posed: any number of blocks, or a few.
 
-A claim is written once, against a world that hands out pools, slots and numbers and says what their invariant is. In
-the *general* world pools are solver arrays, the invariant is quantified and slots are things without a number: good
+A claim is written once, against a world that hands out pools, entries and numbers and says what their invariant is. In
+the *general* world pools are solver arrays, the invariant is quantified and entries are things without a number: good
 for proofs. In the *finite* world everything is a few whole numbers by name, and the invariant is spelt out: good for
 examples, which plain numbers can check. Knows the solver (in the general world only); must not know any claim.
 """
@@ -9,14 +9,15 @@ examples, which plain numbers can check. Knows the solver (in the general world 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import z3
 
 from kvspec.algebra import INTS, Algebra
 from kvspec.terms import Terms
-from kvspec.theorems.kernel import INVARIANT, Column, Conjunct, Pool
+from kvspec.model.columns import Cells, Column
+from kvspec.model.pool import INVARIANT, Conjunct, Pool
 from kvspec.theorems.obligation import Build, Claim
 
 
@@ -30,8 +31,8 @@ class World(Protocol):
         """A pool of which nothing is known but that it has at least one block."""
         ...
 
-    def slot(self, name: str) -> Any:
-        """Some slot."""
+    def entry(self, name: str) -> Any:
+        """Some entry."""
         ...
 
     def number(self, name: str) -> Any:
@@ -60,7 +61,7 @@ def holds_of_any(world: World, conjunct: Conjunct, pool: Pool) -> Any:
 
 
 def _some(world: World, kind: str, name: str) -> Any:
-    return world.slot(name) if kind == "slot" else world.number(name)
+    return world.entry(name) if kind == "entry" else world.number(name)
 
 
 # -- any number -----------------------------------------------------------------------------------------
@@ -84,36 +85,44 @@ class ArrayColumn:
             return ArrayColumn(z3.Store(self.term, row, z3.Store(self.term[row], place, value)))
         return ArrayColumn(z3.Store(self.term, index, value))
 
+    def row(self, index: Any) -> Any:
+        """The array at this index."""
+        return self.term[index]
+
+    def put_row(self, index: Any, row: Any) -> Column:
+        """The same memory with another array there."""
+        return ArrayColumn(z3.Store(self.term, index, row))
+
 
 class GeneralWorld:
-    """Any number of blocks and slots."""
+    """Any number of blocks and entries."""
 
     def __init__(self, a: Terms) -> None:
         self.a: Algebra = a
         self.facts: list[Any] = []
-        self._slots = z3.DeclareSort("Slot")
+        self._entries = z3.DeclareSort("Entry")
         self._pools = 0
 
     def pool(self, name: str) -> Pool:
         """A pool of any size."""
         numbers = z3.IntSort()
-        at = z3.Array(f"{name}.at", numbers, z3.ArraySort(numbers, self._slots))
+        at = z3.Array(f"{name}.at", numbers, z3.ArraySort(numbers, self._entries))
         size = z3.Int(f"{name}.size")
         self.facts.append(size >= 1)
         return Pool(
             size,
             ref=ArrayColumn(z3.Array(f"{name}.ref", numbers, numbers)),
-            tab=ArrayColumn(z3.Array(f"{name}.tab", self._slots, numbers)),
-            rank=ArrayColumn(z3.Array(f"{name}.rank", self._slots, numbers)),
+            tab=ArrayColumn(z3.Array(f"{name}.tab", self._entries, numbers)),
+            rank=ArrayColumn(z3.Array(f"{name}.rank", self._entries, numbers)),
             at=ArrayColumn(at),
             perm=ArrayColumn(z3.Array(f"{name}.perm", numbers, numbers)),
             pos=ArrayColumn(z3.Array(f"{name}.pos", numbers, numbers)),
             free=z3.Int(f"{name}.free"),
         )
 
-    def slot(self, name: str) -> Any:
-        """Some slot."""
-        return z3.Const(name, self._slots)
+    def entry(self, name: str) -> Any:
+        """Some entry."""
+        return z3.Const(name, self._entries)
 
     def number(self, name: str) -> Any:
         """Some number."""
@@ -128,36 +137,12 @@ class GeneralWorld:
 
 # -- a few ----------------------------------------------------------------------------------------------
 
-BLOCKS, SLOTS = 2, 3
-"""Enough for a block that is shared beside one that is not, and for an empty slot to share it with."""
-
-
-class FiniteColumn:
-    """A column of a few cells, by index. A read elsewhere gives EMPTY, a put elsewhere changes nothing."""
-
-    def __init__(self, a: Algebra, cells: Mapping[Any, Any]) -> None:
-        self._a = a
-        self._cells = cells
-
-    def __getitem__(self, index: Any) -> Any:
-        value: Any = -1
-        for key, cell in self._cells.items():
-            value = self._a.ite(self._is(index, key), cell, value)
-        return value
-
-    def put(self, index: Any, value: Any) -> Column:
-        """The same memory with another value there."""
-        cells = {key: self._a.ite(self._is(index, key), value, cell) for key, cell in self._cells.items()}
-        return FiniteColumn(self._a, cells)
-
-    def _is(self, index: Any, key: Any) -> Any:
-        if isinstance(key, tuple):
-            return self._a.all_of(*(i == k for i, k in zip(index, key, strict=True)))
-        return index == key
+BLOCKS, ENTRIES = 2, 3
+"""Enough for a block that is shared beside one that is not, and for an empty entry to share it with."""
 
 
 class FiniteWorld:
-    """A few blocks and slots. `value_of` gives the number (or term) of each name."""
+    """A few blocks and entries. `value_of` gives the number (or term) of each name."""
 
     def __init__(self, a: Algebra, value_of: Callable[[str], Any]) -> None:
         self.a = a
@@ -165,39 +150,39 @@ class FiniteWorld:
         self._value_of = value_of
 
     def pool(self, name: str) -> Pool:
-        """A pool of two blocks and three slots."""
-        blocks, slots = range(BLOCKS), range(SLOTS)
+        """A pool of two blocks and three entries."""
+        blocks, entries = range(BLOCKS), range(ENTRIES)
         pool = Pool(
             BLOCKS,
             ref=self._column(f"{name}.ref", blocks),
-            tab=self._column(f"{name}.tab", slots),
-            rank=self._column(f"{name}.rank", slots),
-            at=self._column(f"{name}.at", itertools.product(blocks, slots)),
+            tab=self._column(f"{name}.tab", entries),
+            rank=self._column(f"{name}.rank", entries),
+            at=self._column(f"{name}.at", itertools.product(blocks, entries)),
             perm=self._column(f"{name}.perm", blocks),
             pos=self._column(f"{name}.pos", blocks),
             free=self._value_of(f"{name}.free"),
         )
-        # Ranks are slots here, so a refcount beyond their number would speak of cells that are not there.
-        self.facts.extend(pool.ref[block] <= SLOTS for block in blocks)
+        # Ranks are entries here, so a refcount beyond their number would speak of cells that are not there.
+        self.facts.extend(pool.ref[block] <= ENTRIES for block in blocks)
         return pool
 
-    def slot(self, name: str) -> Any:
-        """Some slot."""
-        slot = self._value_of(name)
-        self.facts.append(self.a.all_of(slot >= 0, slot < SLOTS))
-        return slot
+    def entry(self, name: str) -> Any:
+        """Some entry."""
+        entry = self._value_of(name)
+        self.facts.append(self.a.all_of(entry >= 0, entry < ENTRIES))
+        return entry
 
     def number(self, name: str) -> Any:
         """Some number."""
         return self._value_of(name)
 
     def every(self, conjunct: Conjunct, pool: Pool) -> Any:
-        """The conjunct of each slot and each number that it can be about."""
-        instances = itertools.product(range(max(BLOCKS, SLOTS)), repeat=len(conjunct.over))
+        """The conjunct of each entry and each number that it can be about."""
+        instances = itertools.product(range(max(BLOCKS, ENTRIES)), repeat=len(conjunct.over))
         return self.a.all_of(*(conjunct.holds(self.a, pool, *instance) for instance in instances))
 
-    def _column(self, name: str, keys: Any) -> FiniteColumn:
-        return FiniteColumn(self.a, {key: self._value_of(f"{name}{_label(key)}") for key in keys})
+    def _column(self, name: str, keys: Any) -> Cells:
+        return Cells(self.a, {key: self._value_of(f"{name}{_label(key)}") for key in keys})
 
 
 def _label(key: Any) -> str:
@@ -208,7 +193,7 @@ def _label(key: Any) -> str:
 
 
 def in_any(claim: ClaimIn) -> Callable[[Terms], Claim]:
-    """The claim for any number of blocks and slots."""
+    """The claim for any number of blocks and entries."""
 
     def general(a: Terms) -> Claim:
         return _closed(GeneralWorld(a), claim)

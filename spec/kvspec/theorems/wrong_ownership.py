@@ -1,7 +1,7 @@
 """Wrong variants of the ownership steps, each of which some law tells from the right one.
 
-Each bends one step the way a block manager could have it wrong, in a pool of two blocks and three slots that is as it
-should be, and the solver finds slots where a law breaks that the right step keeps. The laws are stated by counting
+Each bends one step the way a block manager could have it wrong, in a pool of two blocks and three entries that is as it
+should be, and the solver finds entries where a law breaks that the right step keeps. The laws are stated by counting
 owners and entries of the free list, not by the invariant: the ranks are not asked.
 """
 
@@ -15,7 +15,7 @@ from kvspec.algebra import Algebra
 from kvspec.laws.accounting import Block, Release
 from kvspec.laws.data import Write
 from kvspec.laws.table import Entry
-from kvspec.theorems.kernel import (
+from kvspec.model.pool import (
     Pool,
     can_release,
     can_replace,
@@ -36,8 +36,8 @@ from kvspec.theorems.worlds import BLOCKS, ClaimIn, World, in_few, invariant, na
 
 AREA = Area("ownership")
 
-AtSlot = Callable[[Algebra, Pool, Any], Pool]
-"""A step at one slot."""
+AtEntry = Callable[[Algebra, Pool, Any], Pool]
+"""A step at one entry."""
 
 
 # -- the claims, about a step that may be wrong ---------------------------------------------------------
@@ -48,8 +48,8 @@ def _sound_pool(world: World) -> tuple[Pool, list[Any]]:
     return pool, invariant(world, pool)
 
 
-def _released(world: World, step: AtSlot) -> tuple[Pool, Pool, Any, list[Any]]:
-    (pool, given), p = _sound_pool(world), world.slot("p")
+def _released(world: World, step: AtEntry) -> tuple[Pool, Pool, Any, list[Any]]:
+    (pool, given), p = _sound_pool(world), world.entry("p")
     return pool, step(world.a, pool, p), p, [*given, can_release(world.a, pool, p)]
 
 
@@ -59,7 +59,7 @@ def _refcount_right(world: World, after: Pool, given: list[Any]) -> Claim:
     return claim_law(world.a, "accounting.refcount", case, [*given, is_block(world.a, after, block)])
 
 
-def _release_keeps_refcount(step: AtSlot) -> ClaimIn:
+def _release_keeps_refcount(step: AtEntry) -> ClaimIn:
     def claim(world: World) -> Claim:
         _, after, _, given = _released(world, step)
         return _refcount_right(world, after, given)
@@ -67,32 +67,32 @@ def _release_keeps_refcount(step: AtSlot) -> ClaimIn:
     return claim
 
 
-def _release_once(step: AtSlot) -> ClaimIn:
-    """Releasing a slot and, where that is possible, once more: no more comes back than was held."""
+def _release_once(step: AtEntry) -> ClaimIn:
+    """Releasing an entry and, where that is possible, once more: no more comes back than was held."""
 
     def claim(world: World) -> Claim:
         before, once, p, given = _released(world, step)
         a, block = world.a, before.tab[p]
         again = can_release(a, once, p)
         twice = a.ite(again, step(a, once, p).free, once.free)
-        # Nobody but the slot's own owner went.
+        # Nobody but the entry's own owner went.
         ended = a.ite(owners_counted(a, before, block) == 1, 1, 0)
         return claim_law(a, "accounting.no-double-free", Release(growth=twice - before.free, ended=ended), given)
 
     return claim
 
 
-def _release_spares_others(step: AtSlot) -> ClaimIn:
+def _release_spares_others(step: AtEntry) -> ClaimIn:
     def claim(world: World) -> Claim:
         _, after, _, given = _released(world, step)
-        a, other = world.a, world.slot("other")
+        a, other = world.a, world.entry("other")
         entry = Entry(times_free=times_listed(a, after, after.tab[other]))
         return claim_law(a, "table.live", entry, [*given, is_owner(after, other)])
 
     return claim
 
 
-def _release_frees(step: AtSlot) -> ClaimIn:
+def _release_frees(step: AtEntry) -> ClaimIn:
     def claim(world: World) -> Claim:
         _, after, _, given = _released(world, step)
         return _free_exact(world, after, given)
@@ -114,26 +114,26 @@ def times_listed(a: Algebra, pool: Pool, block: Any) -> Any:
 
 def _share_keeps_refcount(step: Callable[[Algebra, Pool, Any, Any], Pool]) -> ClaimIn:
     def claim(world: World) -> Claim:
-        (pool, given), p, q = _sound_pool(world), world.slot("p"), world.slot("q")
+        (pool, given), p, q = _sound_pool(world), world.entry("p"), world.entry("q")
         after = step(world.a, pool, q, p)
         return _refcount_right(world, after, [*given, can_share(world.a, pool, q, p)])
 
     return claim
 
 
-def _take_exact(step: AtSlot) -> ClaimIn:
+def _take_exact(step: AtEntry) -> ClaimIn:
     def claim(world: World) -> Claim:
-        (pool, given), p = _sound_pool(world), world.slot("p")
+        (pool, given), p = _sound_pool(world), world.entry("p")
         return _free_exact(world, step(world.a, pool, p), [*given, can_take(world.a, pool, p)])
 
     return claim
 
 
-def _take_twice(step: AtSlot) -> ClaimIn:
-    """Taking for two slots in turn: the second block is nobody's."""
+def _take_twice(step: AtEntry) -> ClaimIn:
+    """Taking for two entries in turn: the second block is nobody's."""
 
     def claim(world: World) -> Claim:
-        (pool, given), p, q = _sound_pool(world), world.slot("p"), world.slot("q")
+        (pool, given), p, q = _sound_pool(world), world.entry("p"), world.entry("q")
         a, once = world.a, step(world.a, pool, p)
         given = [*given, can_take(a, pool, p), can_take(a, once, q)]
         held = a.ite(owners_counted(a, once, next_block(once)) > 0, 1, 0)
@@ -142,9 +142,9 @@ def _take_twice(step: AtSlot) -> ClaimIn:
     return claim
 
 
-def _written_alone(step: AtSlot) -> ClaimIn:
+def _written_alone(step: AtEntry) -> ClaimIn:
     def claim(world: World) -> Claim:
-        (pool, given), p = _sound_pool(world), world.slot("p")
+        (pool, given), p = _sound_pool(world), world.entry("p")
         a, after = world.a, step(world.a, pool, p)
         readers = owners_counted(a, after, after.tab[p]) - 1
         case = Write(sharing=is_held(a, pool, pool.tab[p]) == 1, spoiled=readers)
@@ -156,33 +156,33 @@ def _written_alone(step: AtSlot) -> ClaimIn:
 # -- the wrong steps ------------------------------------------------------------------------------------
 
 
-def _forgets_decrement(a: Algebra, pool: Pool, slot: Any) -> Pool:
-    return replace(release(a, pool, slot), ref=pool.ref)
+def _forgets_decrement(a: Algebra, pool: Pool, entry: Any) -> Pool:
+    return replace(release(a, pool, entry), ref=pool.ref)
 
 
-def _keeps_the_slot(a: Algebra, pool: Pool, slot: Any) -> Pool:
-    return replace(release(a, pool, slot), tab=pool.tab)
+def _keeps_the_entry(a: Algebra, pool: Pool, entry: Any) -> Pool:
+    return replace(release(a, pool, entry), tab=pool.tab)
 
 
-def _frees_at_once(a: Algebra, pool: Pool, slot: Any) -> Pool:
-    shared_too = return_block(a, pool, pool.tab[slot], a.all_of())
-    right = release(a, pool, slot)
+def _frees_at_once(a: Algebra, pool: Pool, entry: Any) -> Pool:
+    shared_too = return_block(a, pool, pool.tab[entry], a.all_of())
+    right = release(a, pool, entry)
     return replace(right, perm=shared_too.perm, pos=shared_too.pos, free=shared_too.free)
 
 
-def _never_frees(a: Algebra, pool: Pool, slot: Any) -> Pool:
-    return replace(release(a, pool, slot), perm=pool.perm, pos=pool.pos, free=pool.free)
+def _never_frees(a: Algebra, pool: Pool, entry: Any) -> Pool:
+    return replace(release(a, pool, entry), perm=pool.perm, pos=pool.pos, free=pool.free)
 
 
-def _forgets_increment(a: Algebra, pool: Pool, owner: Any, slot: Any) -> Pool:
-    return replace(share(a, pool, owner, slot), ref=pool.ref)
+def _forgets_increment(a: Algebra, pool: Pool, owner: Any, entry: Any) -> Pool:
+    return replace(share(a, pool, owner, entry), ref=pool.ref)
 
 
-def _leaves_it_listed(a: Algebra, pool: Pool, slot: Any) -> Pool:
-    return replace(take(a, pool, slot), free=pool.free)
+def _leaves_it_listed(a: Algebra, pool: Pool, entry: Any) -> Pool:
+    return replace(take(a, pool, entry), free=pool.free)
 
 
-def _writes_in_place(a: Algebra, pool: Pool, slot: Any) -> Pool:
+def _writes_in_place(a: Algebra, pool: Pool, entry: Any) -> Pool:
     return pool
 
 
@@ -207,11 +207,11 @@ _add(
     release,
 )
 _add(
-    "release.wrong.keeps-the-slot",
+    "release.wrong.keeps-the-entry",
     "accounting.no-double-free",
-    "A release that does not empty the slot: it is released once more, and somebody else's block is freed.",
+    "A release that does not empty the entry: it is released once more, and somebody else's block is freed.",
     _release_once,
-    _keeps_the_slot,
+    _keeps_the_entry,
     release,
 )
 _add(

@@ -1,9 +1,8 @@
-"""The ownership kernel: which block each table slot names, and which blocks are free, as small pure steps.
+"""One pool: which block each table entry names, and which blocks are free, as small pure steps.
 
-Every operation of a block manager is made of these steps. A *slot* is one place in some block table; it owns the block
-it names. State and steps are written over the algebra and over *columns* (memory that is read and put), so that one
-text serves three uses: solver arrays for any number of blocks, a few solver terms for examples, plain numbers to check
-them. Nothing here claims anything; `ownership` does.
+An *entry* is one place in some block table; it owns the block it names. State and steps are written over the algebra
+and over columns, so that one text serves solver arrays for any number of blocks, a few solver terms for examples, and
+plain numbers. Nothing here claims anything, and nothing here knows what a block holds: see `kvspec.model.cache`.
 
 How counting is avoided, which solvers are bad at:
 
@@ -18,31 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from kvspec.algebra import Algebra
+from kvspec.model.columns import NOTHING, Column
 
-EMPTY = -1
-"""What a slot names that owns nothing."""
-
-
-class Column(Protocol):
-    """Memory at an index, or at a pair of them."""
-
-    def __getitem__(self, index: Any) -> Any:
-        """What is there."""
-        ...
-
-    def put(self, index: Any, value: Any) -> Column:
-        """The same memory with another value there."""
-        ...
+EMPTY = NOTHING
+"""What an entry names that owns nothing."""
 
 
 @dataclass(frozen=True)
 class Pool:
     """The blocks 0 .. size-1 of one device, and who owns them.
 
-    ref[b]: refcount of block b. tab[s]: block that slot s names, or EMPTY. rank[s]: which owner of its block slot s is.
+    ref[b]: refcount of block b. tab[e]: block that entry e names, or EMPTY. rank[e]: which owner of its block entry e is.
     at[b, r]: the owner of block b that has rank r. perm[i]: a permutation of the blocks, of which the first `free` are
     the free list. pos[b]: where block b stands in it.
     """
@@ -65,67 +53,67 @@ def next_block(pool: Pool) -> Any:
     return pool.perm[pool.free - 1]
 
 
-def is_empty(pool: Pool, slot: Any) -> Any:
-    """Whether the slot owns nothing."""
-    return pool.tab[slot] < 0
+def is_empty(pool: Pool, entry: Any) -> Any:
+    """Whether the entry owns nothing."""
+    return pool.tab[entry] < 0
 
 
-def is_owner(pool: Pool, slot: Any) -> Any:
-    """Whether the slot owns a block."""
-    return pool.tab[slot] >= 0
+def is_owner(pool: Pool, entry: Any) -> Any:
+    """Whether the entry owns a block."""
+    return pool.tab[entry] >= 0
 
 
-def can_take(a: Algebra, pool: Pool, slot: Any) -> Any:
-    """A block is free and the slot is empty."""
-    return a.all_of(pool.free > 0, is_empty(pool, slot))
+def can_take(a: Algebra, pool: Pool, entry: Any) -> Any:
+    """A block is free and the entry is empty."""
+    return a.all_of(pool.free > 0, is_empty(pool, entry))
 
 
-def take(a: Algebra, pool: Pool, slot: Any) -> Pool:
-    """Put a free block into an empty slot."""
+def take(a: Algebra, pool: Pool, entry: Any) -> Pool:
+    """Put a free block into an empty entry."""
     block = next_block(pool)
     return replace(
         pool,
         ref=pool.ref.put(block, 1),
-        tab=pool.tab.put(slot, block),
-        rank=pool.rank.put(slot, 0),
-        at=pool.at.put((block, 0), slot),
+        tab=pool.tab.put(entry, block),
+        rank=pool.rank.put(entry, 0),
+        at=pool.at.put((block, 0), entry),
         free=pool.free - 1,
     )
 
 
-def can_share(a: Algebra, pool: Pool, owner: Any, slot: Any) -> Any:
-    """The one slot owns a block and the other is empty."""
-    return a.all_of(is_owner(pool, owner), is_empty(pool, slot))
+def can_share(a: Algebra, pool: Pool, owner: Any, entry: Any) -> Any:
+    """The one entry owns a block and the other is empty."""
+    return a.all_of(is_owner(pool, owner), is_empty(pool, entry))
 
 
-def share(a: Algebra, pool: Pool, owner: Any, slot: Any) -> Pool:
-    """Let an empty slot own the block of another too (what a fork does with each entry)."""
+def share(a: Algebra, pool: Pool, owner: Any, entry: Any) -> Pool:
+    """Let an empty entry own the block of another too (what a fork does with each entry)."""
     block = pool.tab[owner]
     owners = pool.ref[block]
     return replace(
         pool,
         ref=pool.ref.put(block, owners + 1),
-        tab=pool.tab.put(slot, block),
-        rank=pool.rank.put(slot, owners),
-        at=pool.at.put((block, owners), slot),
+        tab=pool.tab.put(entry, block),
+        rank=pool.rank.put(entry, owners),
+        at=pool.at.put((block, owners), entry),
     )
 
 
-def can_release(a: Algebra, pool: Pool, slot: Any) -> Any:
-    """The slot owns a block."""
-    return is_owner(pool, slot)
+def can_release(a: Algebra, pool: Pool, entry: Any) -> Any:
+    """The entry owns a block."""
+    return is_owner(pool, entry)
 
 
-def release(a: Algebra, pool: Pool, slot: Any) -> Pool:
-    """Empty a slot. Its block becomes free with its last owner; until then the last rank moves into the hole."""
-    block, hole = pool.tab[slot], pool.rank[slot]
+def release(a: Algebra, pool: Pool, entry: Any) -> Pool:
+    """Empty an entry. Its block becomes free with its last owner; until then the last rank moves into the hole."""
+    block, hole = pool.tab[entry], pool.rank[entry]
     last = pool.ref[block] - 1
     moved = pool.at[block, last]
     freed = return_block(a, pool, block, last == 0)
     return replace(
         freed,
         ref=pool.ref.put(block, last),
-        tab=pool.tab.put(slot, EMPTY),
+        tab=pool.tab.put(entry, EMPTY),
         rank=pool.rank.put(moved, hole),
         at=pool.at.put((block, hole), moved),
     )
@@ -143,14 +131,14 @@ def _put_if(a: Algebra, condition: Any, column: Column, index: Any, value: Any) 
     return column.put(index, a.ite(condition, value, column[index]))
 
 
-def can_replace(a: Algebra, pool: Pool, slot: Any) -> Any:
-    """The slot owns a block that others own too, and a block is free."""
-    return a.all_of(is_owner(pool, slot), pool.ref[pool.tab[slot]] > 1, pool.free > 0)
+def can_replace(a: Algebra, pool: Pool, entry: Any) -> Any:
+    """The entry owns a block that others own too, and a block is free."""
+    return a.all_of(is_owner(pool, entry), pool.ref[pool.tab[entry]] > 1, pool.free > 0)
 
 
-def replace_shared(a: Algebra, pool: Pool, slot: Any) -> Pool:
-    """Copy-on-write at one slot: leave the shared block to its other owners, and take one instead."""
-    return take(a, release(a, pool, slot), slot)
+def replace_shared(a: Algebra, pool: Pool, entry: Any) -> Pool:
+    """Copy-on-write at one entry: leave the shared block to its other owners, and take one instead."""
+    return take(a, release(a, pool, entry), entry)
 
 
 # -- invariant ------------------------------------------------------------------------------------------
@@ -161,18 +149,18 @@ def is_block(a: Algebra, pool: Pool, number: Any) -> Any:
     return a.all_of(number >= 0, number < pool.size)
 
 
-def owner_has_rank(a: Algebra, pool: Pool, slot: Any) -> Any:
+def owner_has_rank(a: Algebra, pool: Pool, entry: Any) -> Any:
     """An owner names a block of the pool, has a rank below its refcount, and is what stands at that rank."""
-    block, rank = pool.tab[slot], pool.rank[slot]
-    ranked = a.all_of(block < pool.size, rank >= 0, rank < pool.ref[block], pool.at[block, rank] == slot)
+    block, rank = pool.tab[entry], pool.rank[entry]
+    ranked = a.all_of(block < pool.size, rank >= 0, rank < pool.ref[block], pool.at[block, rank] == entry)
     return a.implies(block >= 0, ranked)
 
 
 def rank_has_owner(a: Algebra, pool: Pool, block: Any, rank: Any) -> Any:
     """At each rank below a block's refcount stands an owner of it that has this rank."""
-    slot = pool.at[block, rank]
+    entry = pool.at[block, rank]
     premise = a.all_of(is_block(a, pool, block), rank >= 0, rank < pool.ref[block])
-    return a.implies(premise, a.all_of(pool.tab[slot] == block, pool.rank[slot] == rank))
+    return a.implies(premise, a.all_of(pool.tab[entry] == block, pool.rank[entry] == rank))
 
 
 def free_iff_unowned(a: Algebra, pool: Pool, block: Any) -> Any:
@@ -197,7 +185,7 @@ def free_in_range(a: Algebra, pool: Pool) -> Any:
 
 @dataclass(frozen=True)
 class Conjunct:
-    """One part of the invariant. over: what it is about for all of: slots, numbers. words: the same, to be read."""
+    """One part of the invariant. over: what it is about for all of: entries, numbers. words: the same, to be read."""
 
     name: str
     over: tuple[str, ...]
@@ -206,7 +194,7 @@ class Conjunct:
 
 
 INVARIANT = (
-    Conjunct("owner-has-rank", ("slot",), owner_has_rank, "every owner of a block has a rank of its own"),
+    Conjunct("owner-has-rank", ("entry",), owner_has_rank, "every owner of a block has a rank of its own"),
     Conjunct("rank-has-owner", ("number", "number"), rank_has_owner, "every rank below a refcount has its owner"),
     Conjunct("free-iff-unowned", ("number",), free_iff_unowned, "a block is free exactly if its refcount is 0"),
     Conjunct("each-place-one-block", ("number",), each_place_one_block, "no block stands twice in the free list"),
@@ -214,7 +202,7 @@ INVARIANT = (
 )
 
 PRISTINE = (
-    Conjunct("no-owner", ("slot",), lambda a, pool, slot: is_empty(pool, slot), "no slot owns anything"),
+    Conjunct("no-owner", ("entry",), lambda a, pool, entry: is_empty(pool, entry), "no entry owns anything"),
     Conjunct(
         "all-in-order",
         ("number",),

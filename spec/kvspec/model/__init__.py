@@ -1,0 +1,10 @@
+"""The model: what a KV cache with sharing and swap is, and everything that can happen to it.
+
+- `columns`: memory that is read and put;
+- `pool`: who owns which block of one device, with the invariant of that;
+- `cache`: a pool and what its blocks hold, with the invariant of that;
+- `steps`: the six micro-steps, as a table;
+- `operations`: each operation as a composition of micro-steps.
+
+Written once over `kvspec.algebra`: solver terms and plain numbers run the same text.
+"""

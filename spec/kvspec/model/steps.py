@@ -1,0 +1,84 @@
+"""The six micro-steps, as a table: all that a block manager ever does to the KV cache of a device.
+
+Knows the steps of `kvspec.model.cache` by name; must not know which operation is made of which (`operations`), nor what
+is claimed of them. What is proved of each of them is proved of every sequence of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kvspec.algebra import Algebra
+from kvspec.model import cache as caches
+from kvspec.model.cache import At, Cache
+from kvspec.model.pool import Pool, next_block
+
+
+@dataclass(frozen=True)
+class MicroStep:
+    """One micro-step of one cache.
+
+    can: whether it is possible there. do: the cache after it. words: what it does. takes: free blocks that it takes
+    (0 or 1). owned: the block whose owners it changes; of copy-on-write, which changes those of two, the one it leaves;
+    None where none change. spoils_nothing: whether it must also keep the exclusive-writer rule, of every reader.
+    """
+
+    name: str
+    words: str
+    can: Callable[[Algebra, Cache, At], Any]
+    do: Callable[[Algebra, Cache, At], Cache]
+    takes: int = 0
+    owned: Callable[[Pool, At], Any] | None = None
+    spoils_nothing: bool = False
+
+
+TAKE = MicroStep(
+    "take",
+    "put a free block into an empty entry",
+    caches.can_take,
+    caches.take,
+    takes=1,
+    owned=lambda pool, at: next_block(pool),
+)
+SHARE = MicroStep(
+    "share",
+    "let an empty entry own the block of another entry too, and read what that one reads",
+    caches.can_share,
+    caches.share,
+    owned=lambda pool, at: pool.tab[at.other],
+)
+RELEASE = MicroStep(
+    "release",
+    "empty an entry; its block becomes free with its last owner",
+    caches.can_release,
+    caches.release,
+    owned=lambda pool, at: pool.tab[at.entry],
+)
+REPLACE = MicroStep(
+    "replace",
+    "copy-on-write: leave a shared block to its other owners, and take one instead that is made to hold the same",
+    caches.can_replace,
+    caches.replace_shared,
+    takes=1,
+    owned=lambda pool, at: pool.tab[at.entry],
+)
+TRANSFER = MicroStep(
+    "transfer",
+    "take a block here for an entry of the other device, and make it hold what the block there holds",
+    caches.can_transfer,
+    caches.transfer,
+    takes=1,
+    owned=lambda pool, at: next_block(pool),
+)
+WRITE = MicroStep(
+    "write",
+    "write the KV of the next token into the next slot of an entry's block",
+    caches.can_write,
+    caches.write,
+    spoils_nothing=True,
+)
+
+MICRO_STEPS: dict[str, MicroStep] = {step.name: step for step in (TAKE, SHARE, RELEASE, REPLACE, TRANSFER, WRITE)}
+"""Every micro-step, by name."""
