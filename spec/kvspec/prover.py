@@ -128,7 +128,7 @@ def _settle(obligation: Obligation, result: Result, model: Any, status: str) -> 
 def doubt_about(obligation: Obligation, example: Mapping[str, int]) -> str | None:
     """Evaluate an example on plain numbers. None where it shows what it is meant to, else what is wrong with it."""
     claim = obligation.build(INTS, **example)
-    if not all(claim.given):
+    if not all(claim.facts):
         return "on plain numbers the example does not meet the hypotheses"
     if obligation.kind is Kind.VACUITY:
         return None
@@ -142,7 +142,7 @@ def doubt_about(obligation: Obligation, example: Mapping[str, int]) -> str | Non
 def holds(build: Build, example: Mapping[str, int]) -> bool:
     """Whether a claim holds of these plain numbers."""
     claim = build(INTS, **example)
-    return not all(claim.given) or bool(claim.goal)
+    return not all(claim.facts) or bool(claim.goal)
 
 
 def _whole(obligation: Obligation) -> list[Any]:
@@ -166,7 +166,7 @@ def _posed(obligation: Obligation, a: Terms) -> Claim:
 
 
 def _facts(claim: Claim, a: Terms) -> list[Any]:
-    return [truth(fact) for fact in (*claim.given, *a.definitions)]
+    return [truth(fact) for fact in (*claim.facts, *a.definitions)]
 
 
 def _ask(question: Sequence[Any], timeout: float) -> _Found:

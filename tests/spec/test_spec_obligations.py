@@ -55,7 +55,7 @@ def test_what_is_proved_holds_of_plain_numbers(obligation):
         if numbers.get("block_size", 1) < 1:
             continue
         claim = obligation.build(INTS, **numbers)
-        if all(claim.given):
+        if all(claim.facts):
             met += 1
             assert claim.goal, numbers
     assert met

@@ -30,11 +30,35 @@ PROOFS = frozenset({Kind.LEMMA, Kind.INDUCTION, Kind.SOUNDNESS})
 
 
 @dataclass(frozen=True)
+class Named:
+    """A hypothesis that has a name, so that it can be asked whether anything needs it."""
+
+    name: str
+    fact: Any
+
+
+@dataclass(frozen=True)
 class Claim:
-    """Under all that is given, the goal holds."""
+    """Under all that is given (facts, some of them with a name), the goal holds."""
 
     given: Sequence[Any]
     goal: Any
+
+    @property
+    def facts(self) -> list[Any]:
+        """All that is given, without the names."""
+        return [item.fact if isinstance(item, Named) else item for item in self.given]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the hypotheses that have one."""
+        return tuple(item.name for item in self.given if isinstance(item, Named))
+
+    def without(self, name: str) -> Claim:
+        """The same claim with the hypothesis of this name dropped. Raises KeyError where there is none."""
+        if name not in self.names:
+            raise KeyError(name)
+        return Claim([item for item in self.given if not (isinstance(item, Named) and item.name == name)], self.goal)
 
 
 Build = Callable[..., Claim]
