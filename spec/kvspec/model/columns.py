@@ -6,7 +6,8 @@ few cells of terms or numbers (`Cells`), and plain numbers (`Plain`). Must not k
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Protocol
 
 from kvspec.algebra import Algebra
@@ -36,30 +37,39 @@ class Column(Protocol):
 
 
 class Cells:
-    """A few cells, by index, whose index may be a term. A read elsewhere gives NOTHING, a put elsewhere changes nothing."""
+    """A few cells, by index, whose index may be a term. A read elsewhere gives NOTHING, a put elsewhere changes nothing.
 
-    def __init__(self, a: Algebra, cells: Mapping[Any, Any]) -> None:
+    The cells are made when they are first read: a claim that never reads a column has no unknowns for it.
+    """
+
+    def __init__(self, a: Algebra, make: Callable[[], Mapping[Any, Any]]) -> None:
         self._a = a
-        self._cells = cells
+        self._make = make
+
+    @cached_property
+    def cells(self) -> Mapping[Any, Any]:
+        """What is in each cell."""
+        return self._make()
 
     def __getitem__(self, index: Any) -> Any:
         value: Any = NOTHING
-        for key, cell in self._cells.items():
+        for key, cell in self.cells.items():
             value = self._a.ite(self._is(index, key), cell, value)
         return value
 
     def put(self, index: Any, value: Any) -> Column:
         """The same memory with another value there."""
-        return Cells(self._a, {key: self._a.ite(self._is(index, key), value, cell) for key, cell in self._cells.items()})
+        a, cells = self._a, self
+        return Cells(a, lambda: {key: a.ite(cells._is(index, key), value, cell) for key, cell in cells.cells.items()})
 
     def row(self, index: Any) -> Any:
-        """What is at each second index."""
-        return {second: self[index, second] for second in dict.fromkeys(key[1] for key in self._cells)}
+        """What is at each second index, read when it is put somewhere."""
+        return lambda second: self[index, second]
 
     def put_row(self, index: Any, row: Any) -> Column:
         """The same memory with another row there."""
-        cells = {key: self._a.ite(index == key[0], row[key[1]], cell) for key, cell in self._cells.items()}
-        return Cells(self._a, cells)
+        a, cells = self._a, self
+        return Cells(a, lambda: {k: a.ite(index == k[0], row(k[1]), cell) for k, cell in cells.cells.items()})
 
     def _is(self, index: Any, key: Any) -> Any:
         if isinstance(key, tuple):

@@ -21,8 +21,8 @@ class MicroStep:
     """One micro-step of one cache.
 
     can: whether it is possible there. do: the cache after it. words: what it does. takes: free blocks that it takes
-    (0 or 1). owned: the block whose owners it changes; of copy-on-write, which changes those of two, the one it leaves;
-    None where none change. spoils_nothing: whether it must also keep the exclusive-writer rule, of every reader.
+    (0 or 1). owned: the blocks whose owners it changes. spoils_nothing: whether it must also keep the exclusive-writer
+    rule, of every reader.
     """
 
     name: str
@@ -30,7 +30,7 @@ class MicroStep:
     can: Callable[[Algebra, Cache, At], Any]
     do: Callable[[Algebra, Cache, At], Cache]
     takes: int = 0
-    owned: Callable[[Pool, At], Any] | None = None
+    owned: Callable[[Pool, At], tuple[Any, ...]] = lambda pool, at: ()
     spoils_nothing: bool = False
 
 
@@ -40,21 +40,21 @@ TAKE = MicroStep(
     caches.can_take,
     caches.take,
     takes=1,
-    owned=lambda pool, at: next_block(pool),
+    owned=lambda pool, at: (next_block(pool),),
 )
 SHARE = MicroStep(
     "share",
     "let an empty entry own the block of another entry too, and read what that one reads",
     caches.can_share,
     caches.share,
-    owned=lambda pool, at: pool.tab[at.other],
+    owned=lambda pool, at: (pool.tab[at.other],),
 )
 RELEASE = MicroStep(
     "release",
     "empty an entry; its block becomes free with its last owner",
     caches.can_release,
     caches.release,
-    owned=lambda pool, at: pool.tab[at.entry],
+    owned=lambda pool, at: (pool.tab[at.entry],),
 )
 REPLACE = MicroStep(
     "replace",
@@ -62,7 +62,7 @@ REPLACE = MicroStep(
     caches.can_replace,
     caches.replace_shared,
     takes=1,
-    owned=lambda pool, at: pool.tab[at.entry],
+    owned=lambda pool, at: (pool.tab[at.entry], next_block(pool)),
 )
 TRANSFER = MicroStep(
     "transfer",
@@ -70,7 +70,7 @@ TRANSFER = MicroStep(
     caches.can_transfer,
     caches.transfer,
     takes=1,
-    owned=lambda pool, at: next_block(pool),
+    owned=lambda pool, at: (next_block(pool),),
 )
 WRITE = MicroStep(
     "write",

@@ -1,23 +1,20 @@
-"""Ownership is kept, for any number of blocks, sequences and steps.
+"""Ownership is kept, for any number of blocks, sequences and steps, on both devices.
 
-The invariant of `kernel` says that refcounts are numbers of owners and that the free list is exactly the blocks without
-one. Here: it holds at the start; each step (take, share, release, and copy-on-write as both) keeps every part of it;
-a step is possible whenever it should be and a double release never; and what the laws of the catalogue ask of blocks,
-releases, rows and pools follows. A transfer between devices is a release on the one and a take or share on the other,
-so nothing new has to be kept.
+The invariant of `kvspec.model.pool` says that refcounts are numbers of owners and that the free list is exactly the
+blocks without one. Here: it holds at the start; each micro-step keeps every part of it; a step is possible whenever it
+should be and a double release never; and what the laws of the catalogue ask of blocks, releases, rows and pools
+follows. A transfer takes a block on the one device and is followed by a release on the other, so that both stay sound.
 
 Wrong variants of the steps are in `wrong_ownership`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from kvspec.algebra import Algebra
 from kvspec.laws import CATALOGUE
-from kvspec.laws.accounting import Block, BlockNumber, Release
+from kvspec.laws.accounting import Block, BlockNumber, Release, Spending
 from kvspec.laws.accounting import Pool as PoolCounts
 from kvspec.laws.admission import Approval
 from kvspec.laws.data import Write
@@ -28,74 +25,24 @@ from kvspec.model.pool import (
     Conjunct,
     Pool,
     can_release,
-    can_replace,
-    can_share,
     can_take,
     is_block,
     is_empty,
     is_owner,
     next_block,
     release,
-    replace_shared,
-    share,
     take,
 )
+from kvspec.model.steps import MICRO_STEPS, RELEASE, REPLACE, SHARE, TAKE, MicroStep
+from kvspec.theorems.happening import Happening, add_general, owners_of
 from kvspec.theorems.obligation import Area, Claim, Kind, claim_law
-from kvspec.theorems.worlds import ENTRIES, ClaimIn, World, holds_of_any, in_any, in_few, invariant, names_in_few
+from kvspec.theorems.worlds import ENTRIES, ClaimIn, World, holds_of_any, in_few, invariant, named, names_in_few
 
 AREA = Area("ownership")
 
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the kernel at the entry p (a share: from the owner q). block: the block that p names afterwards or
-    before, whose owners the step changes.
-    """
-
-    name: str
-    can: Callable[[Algebra, Pool, Any, Any], Any]
-    do: Callable[[Algebra, Pool, Any, Any], Pool]
-    block: Callable[[Pool, Any, Any], Any]
-
-
-TAKE = Step(
-    "take",
-    lambda a, pool, p, q: can_take(a, pool, p),
-    lambda a, pool, p, q: take(a, pool, p),
-    lambda pool, p, q: next_block(pool),
-)
-SHARE = Step(
-    "share",
-    lambda a, pool, p, q: can_share(a, pool, q, p),
-    lambda a, pool, p, q: share(a, pool, q, p),
-    lambda pool, p, q: pool.tab[q],
-)
-RELEASE = Step(
-    "release",
-    lambda a, pool, p, q: can_release(a, pool, p),
-    lambda a, pool, p, q: release(a, pool, p),
-    lambda pool, p, q: pool.tab[p],
-)
-REPLACE = Step(
-    "replace",
-    lambda a, pool, p, q: can_replace(a, pool, p),
-    lambda a, pool, p, q: replace_shared(a, pool, p),
-    lambda pool, p, q: pool.tab[p],
-)
-STEPS = (TAKE, SHARE, RELEASE)
-"""The steps that change the owners of one block only. Copy-on-write changes those of two."""
-
-
 def add(name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> None:
-    """Add an obligation: proved in the general world, with examples in the finite one."""
-    AREA.add(name, kind, statement, in_few(claim), unknowns=names_in_few(claim), general=in_any(claim), **more)
-
-
-def across(world: World, step: Step) -> tuple[Pool, Pool, Any, Any, list[Any]]:
-    """A pool that is as it should be, the same after the step, the entries p and q, and what is given of them."""
-    before, p, q = world.pool("pool"), world.entry("p"), world.entry("q")
-    given = [*invariant(world, before), step.can(world.a, before, p, q)]
-    return before, step.do(world.a, before, p, q), p, q, given
+    """Add an obligation about any number of blocks and entries."""
+    add_general(AREA, name, kind, statement, claim, **more)
 
 
 # -- the invariant --------------------------------------------------------------------------------------
@@ -104,29 +51,28 @@ def across(world: World, step: Step) -> tuple[Pool, Pool, Any, Any, list[Any]]:
 def _starts(conjunct: Conjunct) -> ClaimIn:
     def claim(world: World) -> Claim:
         pool = world.pool("pool")
-        given = [world.every(part, pool) for part in PRISTINE]
-        return Claim(given, holds_of_any(world, conjunct, pool))
+        return Claim(named(world, PRISTINE, pool), holds_of_any(world, conjunct, pool))
 
     return claim
 
 
-def _keeps(step: Step, conjunct: Conjunct) -> ClaimIn:
+def _keeps(step: MicroStep, conjunct: Conjunct) -> ClaimIn:
     def claim(world: World) -> Claim:
-        _, after, _, _, given = across(world, step)
-        return Claim(given, holds_of_any(world, conjunct, after))
+        happened = owners_of(world, step)
+        return Claim(happened.given, holds_of_any(world, conjunct, happened.after.pool))
 
     return claim
 
 
 for _conjunct in INVARIANT:
     add(f"start.{_conjunct.name}", Kind.INDUCTION, f"At the start, {_conjunct.words}.", _starts(_conjunct))
-    for _step in (*STEPS, REPLACE):
+    for _step in MICRO_STEPS.values():
         _statement = f"After a {_step.name}, still {_conjunct.words}."
         add(f"{_step.name}.keeps.{_conjunct.name}", Kind.INDUCTION, _statement, _keeps(_step, _conjunct))
 
 KEPT = tuple(
     f"ownership.{name}.{conjunct.name}"
-    for name in ("start", *(f"{step.name}.keeps" for step in (*STEPS, REPLACE)))
+    for name in ("start", *(f"{step}.keeps" for step in MICRO_STEPS))
     for conjunct in INVARIANT
 )
 """What everything below rests on: the invariant holds in every state that steps can reach."""
@@ -142,8 +88,8 @@ def _free_can_be_taken(world: World) -> Claim:
 
 
 def _no_double_release(world: World) -> Claim:
-    _, after, p, _, given = across(world, RELEASE)
-    return Claim(given, world.a.negate(can_release(world.a, after, p)))
+    happened = owners_of(world, RELEASE)
+    return Claim(happened.given, world.a.negate(RELEASE.can(world.a, happened.after, happened.at)))
 
 
 def _owner_can_release(world: World) -> Claim:
@@ -261,40 +207,66 @@ def _free_exact(world: World) -> Claim:
     return claim_law(world.a, "accounting.free-exact", case, given)
 
 
-def _others_alone(step: Step) -> ClaimIn:
+def _others_alone(step: MicroStep) -> ClaimIn:
     def claim(world: World) -> Claim:
-        before, after, p, q, given = across(world, step)
-        other = world.number("other")
-        elsewhere = world.a.negate(other == step.block(before, p, q))
-        given = [*given, is_block(world.a, before, other), elsewhere]
-        return Claim(given, before.ref[other] == after.ref[other])
+        happened = owners_of(world, step)
+        before, other, a = happened.before.pool, world.number("other"), world.a
+        elsewhere = [a.negate(other == block) for block in step.owned(before, happened.at)]
+        given = [*happened.given, is_block(a, before, other), *elsewhere]
+        return Claim(given, before.ref[other] == happened.after.pool.ref[other])
 
     return claim
 
 
-def _conserves(step: Step) -> ClaimIn:
+def newly_held(a: Algebra, step: MicroStep, happened: Happening) -> Any:
+    """Blocks that got their first owner, less those that lost their last one."""
+    before, after = happened.before.pool, happened.after.pool
+    return sum(is_held(a, after, block) - is_held(a, before, block) for block in step.owned(before, happened.at))
+
+
+def _conserves(step: MicroStep) -> ClaimIn:
     def claim(world: World) -> Claim:
-        before, after, p, q, given = across(world, step)
-        a, block, held = world.a, step.block(before, p, q), world.number("held")
+        happened, a, held = owners_of(world, step), world.a, world.number("held")
+        before, after = happened.before.pool, happened.after.pool
         counted = CATALOGUE["accounting.conservation"].holds(a, PoolCounts(before.free, held, before.size))
-        # Only this block changed (others-alone), so the held blocks changed by what became of it.
-        held_after = held + is_held(a, after, block) - is_held(a, before, block)
-        case = PoolCounts(after.free, held_after, after.size)
-        return claim_law(a, "accounting.conservation", case, [*given, counted])
+        # Only these blocks changed (others-alone), so the held blocks changed by what became of them.
+        case = PoolCounts(after.free, held + newly_held(a, step, happened), after.size)
+        return claim_law(a, "accounting.conservation", case, [*happened.given, counted])
 
     return claim
 
 
-def _no_double_free(step: Step) -> ClaimIn:
+def _takes(step: MicroStep) -> ClaimIn:
     def claim(world: World) -> Claim:
-        before, after, p, q, given = across(world, step)
-        a, block = world.a, step.block(before, p, q)
-        handed_out = is_held(a, before, block) if step.name == "take" else 0
-        ended = is_held(a, before, block) - is_held(a, after, block)
-        case = Release(growth=after.free - before.free, ended=ended, handed_out_while_held=handed_out)
-        return claim_law(a, "accounting.no-double-free", case, given)
+        happened, a = owners_of(world, step), world.a
+        before, after = happened.before.pool, happened.after.pool
+        last = before.ref[before.tab[happened.at.entry]] == 1
+        back = a.ite(last, 1, 0) if step is RELEASE else 0
+        return Claim(happened.given, after.free == before.free - step.takes + back)
 
     return claim
+
+
+def _no_double_free(step: MicroStep) -> ClaimIn:
+    def claim(world: World) -> Claim:
+        happened, a = owners_of(world, step), world.a
+        before, after = happened.before.pool, happened.after.pool
+        handed_out = is_held(a, before, after.tab[happened.at.entry]) if step.takes else 0
+        growth, ended = after.free - before.free, 0 - newly_held(a, step, happened)
+        case = Release(growth=growth, ended=ended, handed_out_while_held=handed_out)
+        return claim_law(a, "accounting.no-double-free", case, happened.given)
+
+    return claim
+
+
+def _spends_one(world: World) -> Claim:
+    """So many blocks were handed out, all distinct, since everything was free; one more is."""
+    happened, a, handed_out = owners_of(world, TAKE), world.a, world.number("handed_out")
+    before, after = happened.before.pool, happened.after.pool
+    new = 1 - is_held(a, before, after.tab[happened.at.entry])
+    so_far = handed_out + before.free == before.size
+    case = Spending(handed_out + 1, handed_out + new, after.free, after.size, kept=after.free)
+    return claim_law(a, "accounting.spendable", case, [*happened.given, so_far])
 
 
 def _nothing_leaks(world: World) -> Claim:
@@ -306,12 +278,15 @@ def _nothing_leaks(world: World) -> Claim:
     return claim_law(a, "accounting.no-leak", case, [*invariant(world, pool), unowned])
 
 
-def _own_number(world: World) -> Claim:
-    _, after, p, q, given = across(world, TAKE)
-    a = world.a
-    again = a.ite(a.all_of(a.negate(p == q), after.tab[q] == after.tab[p]), 1, 0)
-    case = BlockNumber(after.tab[p], 0, after.size - 1, 1 + again)
-    return claim_law(a, "accounting.valid-ids", case, given)
+def _own_number(step: MicroStep) -> ClaimIn:
+    def claim(world: World) -> Claim:
+        happened, a, other = owners_of(world, step), world.a, world.entry("other")
+        pool, p = happened.after.pool, happened.at.entry
+        again = a.ite(a.all_of(a.negate(other == p), pool.tab[other] == pool.tab[p]), 1, 0)
+        case = BlockNumber(pool.tab[p], 0, pool.size - 1, 1 + again)
+        return claim_law(a, "accounting.valid-ids", case, happened.given)
+
+    return claim
 
 
 add("free-list.one-place", Kind.LEMMA, "No block stands twice in the free list.", _one_place, rests_on=KEPT)
@@ -323,11 +298,11 @@ add(
     law="accounting.free-exact",
     rests_on=(*KEPT, "ownership.free-list.one-place"),
 )
-for _step in STEPS:
+for _step in MICRO_STEPS.values():
     add(
         f"{_step.name}.others-alone",
         Kind.LEMMA,
-        f"A {_step.name} changes the refcount of one block only.",
+        f"A {_step.name} changes the refcounts of no other blocks than it says.",
         _others_alone(_step),
         rests_on=KEPT,
     )
@@ -347,6 +322,18 @@ for _step in STEPS:
         law="accounting.no-double-free",
         rests_on=KEPT,
     )
+for _step in MICRO_STEPS.values():
+    _statement = f"A {_step.name} takes {'one free block' if _step.takes else 'no block'}"
+    _statement += ", and gives one back exactly if it was the last owner's." if _step is RELEASE else ", and gives none back."
+    add(f"{_step.name}.takes", Kind.LEMMA, _statement, _takes(_step), rests_on=KEPT)
+add(
+    "take.spends",
+    Kind.INDUCTION,
+    "While blocks are taken one after the other, those handed out are distinct, and with the free ones all there are.",
+    _spends_one,
+    law="accounting.spendable",
+    rests_on=(*KEPT, "ownership.take.possible"),
+)
 add(
     "end.nothing-leaks",
     Kind.SOUNDNESS,
@@ -355,14 +342,15 @@ add(
     law="accounting.no-leak",
     rests_on=KEPT,
 )
-add(
-    "take.own-number",
-    Kind.SOUNDNESS,
-    "A block that is taken is one of the pool, and no other entry names it.",
-    _own_number,
-    law="accounting.valid-ids",
-    rests_on=KEPT,
-)
+for _step in (step for step in MICRO_STEPS.values() if step.takes):
+    add(
+        f"{_step.name}.own-number",
+        Kind.SOUNDNESS,
+        f"A block that a {_step.name} brings is one of the pool, and no other entry names it.",
+        _own_number(_step),
+        law="accounting.valid-ids",
+        rests_on=KEPT,
+    )
 
 # -- the laws of tables, and who may write --------------------------------------------------------------
 
@@ -374,22 +362,22 @@ def _entry_live(world: World) -> Claim:
     return claim_law(world.a, "table.live", case, [*invariant(world, pool), is_owner(pool, p)])
 
 
-def _frame(step: Step) -> ClaimIn:
+def _frame(step: MicroStep) -> ClaimIn:
     def claim(world: World) -> Claim:
-        before, after, p, _, given = across(world, step)
-        other = world.entry("other")
-        case = Frame(named=other == p, changed=world.a.negate(after.tab[other] == before.tab[other]))
-        return claim_law(world.a, "table.frame", case, given)
+        happened, other = owners_of(world, step), world.entry("other")
+        changed = world.a.negate(happened.after.pool.tab[other] == happened.before.pool.tab[other])
+        case = Frame(named=other == happened.at.entry, changed=changed)
+        return claim_law(world.a, "table.frame", case, happened.given)
 
     return claim
 
 
 def _written_alone(world: World) -> Claim:
-    before, after, p, _, given = across(world, REPLACE)
-    a, other = world.a, world.entry("other")
+    happened, a, other = owners_of(world, REPLACE), world.a, world.entry("other")
+    before, after, p = happened.before.pool, happened.after.pool, happened.at.entry
     reads_it = a.all_of(a.negate(other == p), after.tab[other] == after.tab[p])
     case = Write(sharing=before.ref[before.tab[p]] > 1, spoiled=a.ite(reads_it, 1, 0))
-    return claim_law(a, "data.exclusive-write", case, given)
+    return claim_law(a, "data.exclusive-write", case, happened.given)
 
 
 def _last_writes_in_place(world: World) -> Claim:
@@ -400,9 +388,9 @@ def _last_writes_in_place(world: World) -> Claim:
 
 
 def _fork_takes_nothing(world: World) -> Claim:
-    before, after, _, _, given = across(world, SHARE)
-    case = Approval(ok=world.a.all_of(), ran_out=after.free < before.free)
-    return claim_law(world.a, "admission.sound-fork", case, given)
+    happened = owners_of(world, SHARE)
+    ran_out = happened.after.pool.free < happened.before.pool.free
+    return claim_law(world.a, "admission.sound-fork", Approval(world.a.all_of(), ran_out), happened.given)
 
 
 def _moves_to_one_device(world: World) -> Claim:
@@ -422,7 +410,7 @@ add(
     law="table.live",
     rests_on=KEPT,
 )
-for _step in (*STEPS, REPLACE):
+for _step in MICRO_STEPS.values():
     add(
         f"{_step.name}.frame",
         Kind.SOUNDNESS,

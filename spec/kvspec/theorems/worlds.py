@@ -1,24 +1,26 @@
-"""Two worlds in which a claim about the ownership kernel is posed: any number of blocks, or a few.
+"""Two worlds in which a claim about the model is posed: any number of blocks, or a few.
 
-A claim is written once, against a world that hands out pools, entries and numbers and says what their invariant is. In
-the *general* world pools are solver arrays, the invariant is quantified and entries are things without a number: good
-for proofs. In the *finite* world everything is a few whole numbers by name, and the invariant is spelt out: good for
-examples, which plain numbers can check. Knows the solver (in the general world only); must not know any claim.
+A claim is written once, against a world that hands out caches, pools, entries and numbers and says what their invariant
+is. In the *general* world columns are solver arrays, the invariant is quantified and entries are things without a
+number: good for proofs. In the *finite* world everything is a few whole numbers by name, and the invariant is spelt
+out: good for examples, which plain numbers can check. Knows the solver (in the general world only); must not know any
+claim.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import z3
 
 from kvspec.algebra import INTS, Algebra
-from kvspec.terms import Terms
+from kvspec.model.cache import CONTENTS, Cache
 from kvspec.model.columns import Cells, Column
 from kvspec.model.pool import INVARIANT, Conjunct, Pool
-from kvspec.theorems.obligation import Build, Claim
+from kvspec.terms import Terms
+from kvspec.theorems.obligation import Build, Claim, Named
 
 
 class World(Protocol):
@@ -31,16 +33,28 @@ class World(Protocol):
         """A pool of which nothing is known but that it has at least one block."""
         ...
 
+    def cache(self, name: str) -> Cache:
+        """A cache of which nothing is known but that its blocks have at least one slot."""
+        ...
+
+    def marks(self, name: str) -> Column:
+        """A number at each entry."""
+        ...
+
     def entry(self, name: str) -> Any:
         """Some entry."""
         ...
 
     def number(self, name: str) -> Any:
-        """Some number: of a block, a rank, a place."""
+        """Some number: of a block, a rank, a place, a slot, a content."""
         ...
 
-    def every(self, conjunct: Conjunct, pool: Pool) -> Any:
+    def every(self, conjunct: Conjunct, state: Any) -> Any:
         """Whether the conjunct holds of all that it is about."""
+        ...
+
+    def show(self, words: str, **states: Any) -> None:
+        """Remember a state, so that the story of an example can be told."""
         ...
 
 
@@ -48,16 +62,26 @@ ClaimIn = Callable[[Any], Claim]
 """Builds a claim in a world."""
 
 
+def named(world: World, conjuncts: Iterable[Conjunct], state: Any) -> list[Any]:
+    """Each conjunct, for all it is about, by its name."""
+    return [Named(conjunct.name, world.every(conjunct, state)) for conjunct in conjuncts]
+
+
 def invariant(world: World, pool: Pool) -> list[Any]:
-    """Each conjunct of the invariant, for all it is about."""
-    return [world.every(conjunct, pool) for conjunct in INVARIANT]
+    """The invariant of a pool."""
+    return named(world, INVARIANT, pool)
 
 
-def holds_of_any(world: World, conjunct: Conjunct, pool: Pool) -> Any:
+def sound_cache(world: World, cache: Cache) -> list[Any]:
+    """The invariant of a cache: of its pool, and of its contents."""
+    return [*invariant(world, cache.pool), *named(world, CONTENTS, cache)]
+
+
+def holds_of_any(world: World, conjunct: Conjunct, state: Any) -> Any:
     """The conjunct, of one arbitrary instance: as a goal, this is as good as all of them."""
     names = [f"any_{kind}_{i}" for i, kind in enumerate(conjunct.over)]
     things = [_some(world, kind, name) for kind, name in zip(conjunct.over, names, strict=True)]
-    return conjunct.holds(world.a, pool, *things)
+    return conjunct.holds(world.a, state, *things)
 
 
 def _some(world: World, kind: str, name: str) -> Any:
@@ -95,30 +119,43 @@ class ArrayColumn:
 
 
 class GeneralWorld:
-    """Any number of blocks and entries."""
+    """Any number of blocks, slots in a block, and entries."""
 
     def __init__(self, a: Terms) -> None:
         self.a: Algebra = a
         self.facts: list[Any] = []
         self._entries = z3.DeclareSort("Entry")
-        self._pools = 0
 
     def pool(self, name: str) -> Pool:
         """A pool of any size."""
-        numbers = z3.IntSort()
-        at = z3.Array(f"{name}.at", numbers, z3.ArraySort(numbers, self._entries))
         size = z3.Int(f"{name}.size")
         self.facts.append(size >= 1)
         return Pool(
             size,
-            ref=ArrayColumn(z3.Array(f"{name}.ref", numbers, numbers)),
-            tab=ArrayColumn(z3.Array(f"{name}.tab", self._entries, numbers)),
-            rank=ArrayColumn(z3.Array(f"{name}.rank", self._entries, numbers)),
-            at=ArrayColumn(at),
-            perm=ArrayColumn(z3.Array(f"{name}.perm", numbers, numbers)),
-            pos=ArrayColumn(z3.Array(f"{name}.pos", numbers, numbers)),
+            ref=self._column(f"{name}.ref", z3.IntSort()),
+            tab=self._column(f"{name}.tab", self._entries),
+            rank=self._column(f"{name}.rank", self._entries),
+            at=self._table(f"{name}.at", z3.IntSort(), self._entries),
+            perm=self._column(f"{name}.perm", z3.IntSort()),
+            pos=self._column(f"{name}.pos", z3.IntSort()),
             free=z3.Int(f"{name}.free"),
         )
+
+    def cache(self, name: str) -> Cache:
+        """A cache of any size, with blocks of any size."""
+        pool, block_size = self.pool(name), z3.Int("block_size")
+        self.facts.append(block_size >= 1)
+        return Cache(
+            pool,
+            block_size,
+            holds=self._table(f"{name}.holds", z3.IntSort(), z3.IntSort()),
+            must=self._table(f"{name}.must", self._entries, z3.IntSort()),
+            computed=self._column(f"{name}.computed", self._entries),
+        )
+
+    def marks(self, name: str) -> Column:
+        """A number at each entry."""
+        return self._column(name, self._entries)
 
     def entry(self, name: str) -> Any:
         """Some entry."""
@@ -128,29 +165,40 @@ class GeneralWorld:
         """Some number."""
         return z3.Int(name)
 
-    def every(self, conjunct: Conjunct, pool: Pool) -> Any:
+    def every(self, conjunct: Conjunct, state: Any) -> Any:
         """The conjunct under a quantifier, where it is about anything."""
         things = [_some(self, kind, f"{kind}_{i}") for i, kind in enumerate(conjunct.over)]
-        holds = conjunct.holds(self.a, pool, *things)
+        holds = conjunct.holds(self.a, state, *things)
         return z3.ForAll(things, holds) if things else holds
+
+    def show(self, words: str, **states: Any) -> None:
+        """Nothing is told of any number of things."""
+
+    def _column(self, name: str, index: Any) -> Column:
+        return ArrayColumn(z3.Array(name, index, z3.IntSort()))
+
+    def _table(self, name: str, index: Any, value: Any) -> Column:
+        return ArrayColumn(z3.Array(name, index, z3.ArraySort(z3.IntSort(), value)))
 
 
 # -- a few ----------------------------------------------------------------------------------------------
 
-BLOCKS, ENTRIES = 2, 3
-"""Enough for a block that is shared beside one that is not, and for an empty entry to share it with."""
+BLOCKS, ENTRIES, SLOTS = 3, 3, 2
+"""Enough for a shared block beside a free one and one that is neither, for an empty entry, and for a block that
+is partly written."""
 
 
 class FiniteWorld:
-    """A few blocks and entries. `value_of` gives the number (or term) of each name."""
+    """A few blocks, slots and entries. `value_of` gives the number (or term) of each name."""
 
     def __init__(self, a: Algebra, value_of: Callable[[str], Any]) -> None:
         self.a = a
         self.facts: list[Any] = []
+        self.shown: list[tuple[str, dict[str, Any]]] = []
         self._value_of = value_of
 
     def pool(self, name: str) -> Pool:
-        """A pool of two blocks and three entries."""
+        """A pool of three blocks and three entries."""
         blocks, entries = range(BLOCKS), range(ENTRIES)
         pool = Pool(
             BLOCKS,
@@ -166,6 +214,22 @@ class FiniteWorld:
         self.facts.extend(pool.ref[block] <= ENTRIES for block in blocks)
         return pool
 
+    def cache(self, name: str) -> Cache:
+        """A cache of three blocks of one or two slots."""
+        pool, block_size = self.pool(name), self._value_of("block_size")
+        self.facts.append(self.a.all_of(block_size >= 1, block_size <= SLOTS))
+        return Cache(
+            pool,
+            block_size,
+            holds=self._column(f"{name}.holds", itertools.product(range(BLOCKS), range(SLOTS))),
+            must=self._column(f"{name}.must", itertools.product(range(ENTRIES), range(SLOTS))),
+            computed=self._column(f"{name}.computed", range(ENTRIES)),
+        )
+
+    def marks(self, name: str) -> Column:
+        """A number at each of the entries."""
+        return self._column(name, range(ENTRIES))
+
     def entry(self, name: str) -> Any:
         """Some entry."""
         entry = self._value_of(name)
@@ -176,13 +240,18 @@ class FiniteWorld:
         """Some number."""
         return self._value_of(name)
 
-    def every(self, conjunct: Conjunct, pool: Pool) -> Any:
+    def every(self, conjunct: Conjunct, state: Any) -> Any:
         """The conjunct of each entry and each number that it can be about."""
-        instances = itertools.product(range(max(BLOCKS, ENTRIES)), repeat=len(conjunct.over))
-        return self.a.all_of(*(conjunct.holds(self.a, pool, *instance) for instance in instances))
+        instances = itertools.product(range(max(BLOCKS, ENTRIES, SLOTS)), repeat=len(conjunct.over))
+        return self.a.all_of(*(conjunct.holds(self.a, state, *instance) for instance in instances))
 
-    def _column(self, name: str, keys: Any) -> Cells:
-        return Cells(self.a, {key: self._value_of(f"{name}{_label(key)}") for key in keys})
+    def show(self, words: str, **states: Any) -> None:
+        """Remember a state, in words and by the names of its parts."""
+        self.shown.append((words, states))
+
+    def _column(self, name: str, keys: Iterable[Any]) -> Cells:
+        listed = list(keys)
+        return Cells(self.a, lambda: {key: self._value_of(f"{name}{_label(key)}") for key in listed})
 
 
 def _label(key: Any) -> str:
@@ -213,7 +282,7 @@ def in_few(claim: ClaimIn) -> Build:
 def names_in_few(claim: ClaimIn) -> tuple[str, ...]:
     """The names of the numbers that the claim asks for in the finite world."""
     asked: dict[str, int] = {}
-    claim(FiniteWorld(INTS, lambda name: asked.setdefault(name, 0)))
+    _closed(FiniteWorld(INTS, lambda name: asked.setdefault(name, 0)), claim)
     return tuple(asked)
 
 
