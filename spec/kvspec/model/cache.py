@@ -8,6 +8,7 @@ from. Written over the algebra and over columns; must not know any operation, gu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,8 +38,8 @@ class Cache:
 class At:
     """Where a micro-step happens.
 
-    entry: the entry that it is about. other: of a share, the entry that owns the block already; of a transfer, the
-    entry on the other device. source: of a transfer, the other device. slot, content: of a write.
+    entry: the entry that it is about. other: of a share and a follow, the entry that owns the block already. source: of
+    a transfer and a follow, the other device, where the entry owns a block still. slot, content: of a write.
     """
 
     entry: Any
@@ -96,9 +97,9 @@ def replace_shared(a: Algebra, cache: Cache, at: At) -> Cache:
 
 
 def can_transfer(a: Algebra, cache: Cache, at: At) -> Any:
-    """The entry on the other device owns a block; here a block is free, and the entry is empty."""
+    """The entry owns a block on the other device and none here, where a block is free."""
     assert at.source is not None
-    return a.all_of(pools.is_owner(at.source.pool, at.other), pools.can_take(a, cache.pool, at.entry))
+    return a.all_of(pools.is_owner(at.source.pool, at.entry), pools.can_take(a, cache.pool, at.entry))
 
 
 def transfer(a: Algebra, cache: Cache, at: At) -> Cache:
@@ -108,14 +109,31 @@ def transfer(a: Algebra, cache: Cache, at: At) -> Cache:
     return replace(
         cache,
         pool=after,
-        holds=cache.holds.put_row(after.tab[at.entry], source.holds.row(source.pool.tab[at.other])),
-        must=cache.must.put_row(at.entry, source.must.row(at.other)),
-        computed=cache.computed.put(at.entry, source.computed[at.other]),
+        holds=cache.holds.put_row(after.tab[at.entry], source.holds.row(source.pool.tab[at.entry])),
+        must=cache.must.put_row(at.entry, source.must.row(at.entry)),
+        computed=cache.computed.put(at.entry, source.computed[at.entry]),
+    )
+
+
+def can_follow(a: Algebra, cache: Cache, at: At) -> Any:
+    """The entry owns a block on the other device and none here, where another's block is. For its content: `SAME_CONTENT`."""
+    assert at.source is not None
+    return a.all_of(pools.is_owner(at.source.pool, at.entry), pools.can_share(a, cache.pool, at.other, at.entry))
+
+
+def follow(a: Algebra, cache: Cache, at: At) -> Cache:
+    """Let a further owner of a block that was transferred own the new block too, and read there what it read before."""
+    assert at.source is not None
+    return replace(
+        cache,
+        pool=pools.share(a, cache.pool, at.other, at.entry),
+        must=cache.must.put_row(at.entry, at.source.must.row(at.entry)),
+        computed=cache.computed.put(at.entry, at.source.computed[at.entry]),
     )
 
 
 def can_write(a: Algebra, cache: Cache, at: At) -> Any:
-    """The entry owns a block, and the slot is the next of it that is not computed. Who else reads it: see `SPOILS_NOBODY`."""
+    """The entry owns a block, and the slot is the next of it that is not computed. Who else reads it: see `EXCLUSIVE_WRITER`."""
     next_one = a.all_of(at.slot == cache.computed[at.entry], at.slot >= 0, at.slot < cache.block_size)
     return a.all_of(pools.is_owner(cache.pool, at.entry), next_one)
 
@@ -161,3 +179,30 @@ def spoils_nothing(a: Algebra, cache: Cache, at: At, reader: Any) -> Any:
     """The exclusive-writer rule: an entry that reads the slot which is written must find there what is written."""
     same_slot = a.all_of(cache.pool.tab[reader] == cache.pool.tab[at.entry], reads(a, cache, reader, at.slot))
     return a.implies(same_slot, cache.must[reader, at.slot] == at.content)
+
+
+def holds_the_same(a: Algebra, cache: Cache, at: At, slot: Any) -> Any:
+    """The rule of a follow: the block here holds, in each slot, what the entry's block on the other device holds."""
+    assert at.source is not None
+    source = at.source
+    return cache.holds[cache.pool.tab[at.other], slot] == source.holds[source.pool.tab[at.entry], slot]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a micro-step asks of every reader or every slot, besides being possible. over, holds, words: as of a
+    `Conjunct`, of the cache before it and of where it happens.
+    """
+
+    name: str
+    over: str
+    holds: Callable[[Algebra, Cache, At, Any], Any]
+    words: str
+
+
+EXCLUSIVE_WRITER = Rule(
+    "exclusive-writer", "entry", spoils_nothing, "whoever reads the slot that is written must find there what is written"
+)
+SAME_CONTENT = Rule(
+    "same-content", "number", holds_the_same, "the block here holds what the entry's block on the other device holds"
+)

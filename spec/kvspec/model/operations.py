@@ -43,12 +43,12 @@ COMPOSED: dict[str, tuple[Part, ...]] = {
     "fork": (Part("share", GPU, "each entry of the parent's table"),),
     "swap_out": (
         Part("transfer", CPU, "each block of the group's running sequences, for the first that owns it"),
-        Part("share", CPU, "the same blocks, for each further owner"),
+        Part("follow", CPU, "the new block, for each further owner"),
         Part("release", GPU, "each entry of their tables"),
     ),
     "swap_in": (
         Part("transfer", GPU, "each block of the group's swapped sequences, for the first that owns it"),
-        Part("share", GPU, "the same blocks, for each further owner"),
+        Part("follow", GPU, "the new block, for each further owner"),
         Part("release", CPU, "each entry of their tables"),
         *_APPEND,
     ),

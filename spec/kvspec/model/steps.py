@@ -1,4 +1,4 @@
-"""The six micro-steps, as a table: all that a block manager ever does to the KV cache of a device.
+"""The micro-steps, as a table: all that a block manager ever does to the KV cache of a device.
 
 Knows the steps of `kvspec.model.cache` by name; must not know which operation is made of which (`operations`), nor what
 is claimed of them. What is proved of each of them is proved of every sequence of them.
@@ -12,7 +12,7 @@ from typing import Any
 
 from kvspec.algebra import Algebra
 from kvspec.model import cache as caches
-from kvspec.model.cache import At, Cache
+from kvspec.model.cache import EXCLUSIVE_WRITER, SAME_CONTENT, At, Cache, Rule
 from kvspec.model.pool import Pool, next_block
 
 
@@ -21,8 +21,7 @@ class MicroStep:
     """One micro-step of one cache.
 
     can: whether it is possible there. do: the cache after it. words: what it does. takes: free blocks that it takes
-    (0 or 1). owned: the blocks whose owners it changes. spoils_nothing: whether it must also keep the exclusive-writer
-    rule, of every reader.
+    (0 or 1). owned: the blocks whose owners it changes. rule: what it also asks of every reader or every slot.
     """
 
     name: str
@@ -31,7 +30,7 @@ class MicroStep:
     do: Callable[[Algebra, Cache, At], Cache]
     takes: int = 0
     owned: Callable[[Pool, At], tuple[Any, ...]] = lambda pool, at: ()
-    spoils_nothing: bool = False
+    rule: Rule | None = None
 
 
 TAKE = MicroStep(
@@ -66,19 +65,27 @@ REPLACE = MicroStep(
 )
 TRANSFER = MicroStep(
     "transfer",
-    "take a block here for an entry of the other device, and make it hold what the block there holds",
+    "take a block for an entry whose block lies on the other device, and make it hold the same",
     caches.can_transfer,
     caches.transfer,
     takes=1,
     owned=lambda pool, at: (next_block(pool),),
+)
+FOLLOW = MicroStep(
+    "follow",
+    "let a further owner of a block that was transferred own the new block too",
+    caches.can_follow,
+    caches.follow,
+    owned=lambda pool, at: (pool.tab[at.other],),
+    rule=SAME_CONTENT,
 )
 WRITE = MicroStep(
     "write",
     "write the KV of the next token into the next slot of an entry's block",
     caches.can_write,
     caches.write,
-    spoils_nothing=True,
+    rule=EXCLUSIVE_WRITER,
 )
 
-MICRO_STEPS: dict[str, MicroStep] = {step.name: step for step in (TAKE, SHARE, RELEASE, REPLACE, TRANSFER, WRITE)}
+MICRO_STEPS: dict[str, MicroStep] = {step.name: step for step in (TAKE, SHARE, RELEASE, REPLACE, TRANSFER, FOLLOW, WRITE)}
 """Every micro-step, by name."""

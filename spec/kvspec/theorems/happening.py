@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec.algebra import Algebra
-from kvspec.model.cache import At, Cache, spoils_nothing
+from kvspec.model.cache import At, Cache, Rule
 from kvspec.model.pool import Conjunct
-from kvspec.model.steps import SHARE, TRANSFER, WRITE, MicroStep
+from kvspec.model.steps import FOLLOW, SHARE, TRANSFER, WRITE, MicroStep
 from kvspec.theorems.obligation import Area, Kind, Named
 from kvspec.theorems.worlds import ClaimIn, World, in_any, in_few, invariant, names_in_few, sound_cache
 
-POSSIBLE, EXCLUSIVE_WRITER = "possible", "exclusive-writer"
-"""The names of the hypotheses that a micro-step is possible, and that it spoils nobody's slots."""
+POSSIBLE = "possible"
+"""The name of the hypothesis that a micro-step may happen where it does."""
 
 Do = Callable[[Algebra, Cache, At], Cache]
 """What a micro-step does, rightly or wrongly."""
@@ -37,29 +37,23 @@ def somewhere(world: World, step: MicroStep) -> At:
     """An arbitrary place for the micro-step to happen at."""
     return At(
         world.entry("p"),
-        other=world.entry("q") if step in (SHARE, TRANSFER) else None,
-        source=world.cache("there") if step is TRANSFER else None,
+        other=world.entry("q") if step in (SHARE, FOLLOW) else None,
+        source=world.cache("there") if step in (TRANSFER, FOLLOW) else None,
         slot=world.number("slot") if step is WRITE else None,
         content=world.number("content") if step is WRITE else None,
     )
 
 
-def nobody_spoiled(at: At) -> Conjunct:
-    """The exclusive-writer rule, of every reader."""
-    return Conjunct(
-        EXCLUSIVE_WRITER,
-        ("entry",),
-        lambda a, cache, reader: spoils_nothing(a, cache, at, reader),
-        "nobody who reads the slot finds another content there",
-    )
-
-
 def possible(world: World, step: MicroStep, cache: Cache, at: At) -> list[Any]:
-    """That the micro-step may happen there."""
+    """That the micro-step may happen there, its rule included."""
     given = [Named(POSSIBLE, step.can(world.a, cache, at))]
-    if step.spoils_nothing:
-        given.append(Named(EXCLUSIVE_WRITER, world.every(nobody_spoiled(at), cache)))
-    return given
+    return given if step.rule is None else [*given, Named(step.rule.name, everywhere(world, step.rule, cache, at))]
+
+
+def everywhere(world: World, rule: Rule, cache: Cache, at: At) -> Any:
+    """Whether the rule holds of every reader, or of every slot."""
+    holds = rule.holds
+    return world.every(Conjunct(rule.name, (rule.over,), lambda a, cache, it: holds(a, cache, at, it), rule.words), cache)
 
 
 def owners_of(world: World, step: MicroStep) -> Happening:
