@@ -57,6 +57,17 @@ def _last_in_place(a: Algebra, owners: Any, still: Any, copies: Any) -> Claim:
     return Claim(given, a.all_of(block.owners == 1, after.copies == block.copies, after.owners == 1))
 
 
+@AREA.induction(
+    "turns.any-order",
+    "Whoever writes next, what a block will still cost falls by what this write takes: blocks and sequences add up in any "
+    "order.",
+)
+def _any_order(a: Algebra, owners: Any, writers: Any) -> Claim:
+    after = write(a, Shared(owners, 0))
+    before, left = copies_needed(a, owners, writers), copies_needed(a, after.owners, writers - 1)
+    return Claim([owners >= 1, writers >= 1, writers <= owners], before == left + after.copies)
+
+
 MOST = 4
 """Turns that a refutation unrolls."""
 

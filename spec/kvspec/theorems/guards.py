@@ -18,10 +18,11 @@ from kvspec.algebra import Algebra
 from kvspec.arithmetic import SequenceCounts, blocks_for, larger
 from kvspec.guards import append_need, is_never, is_ok, total_append_need
 from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
+from kvspec.laws.robust import Failure
 from kvspec.laws.table import Row
 from kvspec.theorems.arithmetic import counted
-from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
-from kvspec.theorems.performing import Performing, is_stuck, take_one, turn_to, wants_a_block
+from kvspec.theorems.obligation import Area, Build, Claim, Kind, Named, claim_law
+from kvspec.theorems.performing import Performing, differ, guarded, is_stuck, take_one, turn_to, wants_a_block
 from kvspec.theorems.requests import GUARDED, UNKNOWNS, Asking, Numbers, Request, premises
 
 AREA = Area("guards")
@@ -40,17 +41,21 @@ def outstanding(a: Algebra, now: Performing, block_size: Any) -> Any:
     return now.moves + larger(a, blocks_for(a, now.slots, block_size) - now.table, 0) + now.copies
 
 
-def on_course(a: Algebra, now: Performing, block_size: Any, rest: Any, free: Any, need: Any) -> Any:
+def course(a: Algebra, now: Performing, block_size: Any, rest: Any, free: Any, need: Any) -> list[Named]:
     """The invariant: `free` blocks at the start and a need of `need` account for everything so far."""
-    return a.all_of(
-        now.moves >= 0,
-        now.table >= 0,
-        now.copies >= 0,
-        rest >= 0,
-        now.free >= 0,
-        now.free + now.taken == free,
-        now.taken + outstanding(a, now, block_size) + rest == need,
-    )
+    return [
+        Named("moves-not-negative", now.moves >= 0),
+        Named("copies-not-negative", now.copies >= 0),
+        Named("rest-not-negative", rest >= 0),
+        Named("free-not-negative", now.free >= 0),
+        Named("taken-from-free", now.free + now.taken == free),
+        Named("taken-of-need", now.taken + outstanding(a, now, block_size) + rest == need),
+    ]
+
+
+def on_course(a: Algebra, now: Performing, block_size: Any, rest: Any, free: Any, need: Any) -> Any:
+    """Whether the invariant holds."""
+    return a.all_of(*(part.fact for part in course(a, now, block_size, rest, free, need)))
 
 
 def at_end(a: Algebra, now: Performing, block_size: Any, rest: Any) -> Any:
@@ -100,7 +105,7 @@ def _course_take(
     now = Performing(now_free, moves, table, slots, copies, taken)
     given = [
         block_size >= 1,
-        on_course(a, now, block_size, rest, free, need),
+        *course(a, now, block_size, rest, free, need),
         wants_a_block(a, now, block_size),
         now.free > 0,
     ]
@@ -146,7 +151,7 @@ def _course_next(
         lookahead >= 0,
         later >= 0,
         counted(a, seq, block_size),
-        on_course(a, now, block_size, rest, free, need),
+        *course(a, now, block_size, rest, free, need),
         a.negate(wants_a_block(a, now, block_size)),
     ]
     return Claim(given, on_course(a, turn_to(now, seq, lookahead), block_size, later, free, need))
@@ -220,7 +225,7 @@ def _starts_on_course(a: Algebra, u: Numbers, request: Request) -> Claim:
 def _going(a: Algebra, u: Numbers, request: Request, free: Any) -> tuple[Performing, list[Any]]:
     """The operation at some moment, and that it is on course since `free` blocks were free."""
     now = under_way(u)
-    return now, [*premises(a, u), on_course(a, now, u.block_size, u.rest, free, request.demand.need)]
+    return now, [*premises(a, u), *course(a, now, u.block_size, u.rest, free, request.demand.need)]
 
 
 def _sound(law: str) -> ClaimOf:
@@ -287,6 +292,13 @@ def _one_verdict(a: Algebra, u: Numbers, request: Request) -> Claim:
     return Claim(premises(a, u), a.negate(both))
 
 
+def _refused_is_nothing(a: Algebra, u: Numbers, request: Request) -> Claim:
+    ok = is_ok(request.demand, u.free)
+    result = guarded(a, ok, request.start, under_way(u))
+    case = Failure(changed=differ(a, request.start, result))
+    return claim_law(a, "robust.atomic-failure", case, [*premises(a, u), a.negate(ok)])
+
+
 WATERMARKED = ("allocate", "swap-in")
 
 
@@ -314,6 +326,8 @@ def _add_guard(guard: str, asking: Asking) -> None:
     statement = f"Where {guard} answers NEVER, performing it alone gets stuck or crosses the reserve."
     rests_on = (*course, f"{here}.never-is-final")
     add("never-fails-alone", Kind.LEMMA, statement, _never_fails_alone, rests_on=rests_on)
+    statement = f"A refused {guard} takes nothing and moves nothing."
+    add("refused-is-nothing", Kind.SOUNDNESS, statement, _refused_is_nothing, law="robust.atomic-failure")
     add("one-verdict", Kind.LEMMA, f"{guard} never answers both OK and NEVER.", _one_verdict)
 
 

@@ -62,6 +62,11 @@ def turn_to(now: Performing, seq: SequenceCounts, lookahead: Any) -> Performing:
     return replace(now, table=seq.blocks, slots=seq.tokens + lookahead, copies=seq.shared_writes)
 
 
+def guarded(a: Algebra, ok: Any, before: Performing, after: Performing) -> Performing:
+    """What an operation comes to that is performed if its guard says OK, and not at all otherwise."""
+    return _choose(a, ok, after, before)
+
+
 def run(
     a: Algebra, start: Performing, seqs: Sequence[SequenceCounts], lookahead: Any, block_size: Any, most: int
 ) -> tuple[Performing, Any]:
@@ -82,6 +87,12 @@ def _finish_part(a: Algebra, now: Performing, block_size: Any, most: int) -> tup
         goes_on = a.all_of(wants_a_block(a, now, block_size), a.negate(now.ran_out))
         now = _choose(a, goes_on, take_one(a, now, block_size), now)
     return now, a.any_of(now.ran_out, a.negate(wants_a_block(a, now, block_size)))
+
+
+def differ(a: Algebra, one: Performing, other: Performing) -> Any:
+    """Whether anything differs between two moments."""
+    names = [field.name for field in fields(Performing)]
+    return a.any_of(*(a.negate(getattr(one, name) == getattr(other, name)) for name in names))
 
 
 def _choose(a: Algebra, condition: Any, then: Performing, otherwise: Performing) -> Performing:
