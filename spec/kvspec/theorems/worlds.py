@@ -282,7 +282,7 @@ def in_few(claim: ClaimIn) -> Build:
 def names_in_few(claim: ClaimIn) -> tuple[str, ...]:
     """The names of the numbers that the claim asks for in the finite world."""
     asked: dict[str, int] = {}
-    _closed(FiniteWorld(INTS, lambda name: asked.setdefault(name, 0)), claim)
+    _closed(FiniteWorld(INTS, lambda name: asked.setdefault(name, 1)), claim)
     return tuple(asked)
 
 
