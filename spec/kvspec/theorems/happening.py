@@ -14,7 +14,7 @@ from kvspec.model.cache import At, Cache, Rule
 from kvspec.model.pool import Conjunct
 from kvspec.model.steps import FOLLOW, SHARE, TRANSFER, WRITE, MicroStep
 from kvspec.theorems.obligation import Area, Kind, Named
-from kvspec.theorems.worlds import ClaimIn, World, in_any, in_few, invariant, names_in_few, sound_cache
+from kvspec.theorems.worlds import FEW, ClaimIn, Few, World, in_any, in_few, invariant, names_in_few, sound_cache
 
 POSSIBLE = "possible"
 """The name of the hypothesis that a micro-step may happen where it does."""
@@ -56,22 +56,31 @@ def everywhere(world: World, rule: Rule, cache: Cache, at: At) -> Any:
     return world.every(Conjunct(rule.name, (rule.over,), lambda a, cache, it: holds(a, cache, at, it), rule.words), cache)
 
 
-def owners_of(world: World, step: MicroStep) -> Happening:
-    """The micro-step, with all that is known of who owns what."""
+def owners_of(world: World, step: MicroStep, do: Do | None = None) -> Happening:
+    """The micro-step, done rightly or as given, with all that is known of who owns what."""
     before, at = world.cache("here"), somewhere(world, step)
-    given = [*invariant(world, before.pool), *possible(world, step, before, at)]
-    return Happening(before, step.do(world.a, before, at), at, given)
+    return _happening(world, step, do, before, at, invariant(world, before.pool))
 
 
 def contents_of(world: World, step: MicroStep, do: Do | None = None) -> Happening:
-    """The micro-step, done rightly or as given, with all that is known of owners and contents too."""
+    """The same with all that is known of contents too."""
     before, at = world.cache("here"), somewhere(world, step)
-    given = [*sound_cache(world, before), *possible(world, step, before, at)]
+    given = sound_cache(world, before)
     if at.source is not None:
         given += sound_cache(world, at.source)
-    return Happening(before, (do or step.do)(world.a, before, at), at, given)
+    return _happening(world, step, do, before, at, given)
 
 
-def add_general(area: Area, name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> None:
+def _happening(world: World, step: MicroStep, do: Do | None, before: Cache, at: At, given: list[Any]) -> Happening:
+    after = (do or step.do)(world.a, before, at)
+    world.show("before", before, at)
+    world.show(f"after the {step.name}", after, at)
+    return Happening(before, after, at, [*given, *possible(world, step, before, at)])
+
+
+def add_general(
+    area: Area, name: str, kind: Kind, statement: str, claim: ClaimIn, few: Few = FEW, **more: Any
+) -> None:
     """Add an obligation that is proved for any number, with examples among a few."""
-    area.add(name, kind, statement, in_few(claim), unknowns=names_in_few(claim), general=in_any(claim), **more)
+    names = names_in_few(claim, few)
+    area.add(name, kind, statement, in_few(claim, few), unknowns=names, general=in_any(claim), **more)

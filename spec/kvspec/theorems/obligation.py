@@ -6,7 +6,7 @@ Knows the algebra and the laws; must not know the solver: `kvspec.prover` discha
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -80,7 +80,8 @@ class Obligation:
     id: stable, `area.subject.claim`. unknowns: names of the whole numbers that `build` takes. law: the law of the
     catalogue that it is about. general: where `build` poses only a finite instance, the same claim for any number of
     blocks and sequences; takes the solver's side of the algebra. right: of a refutation, the same claim about the
-    right rule; it must hold where the wrong variant fails. rests_on: other obligations that the argument needs.
+    right rule; it must hold where the wrong variant fails. tell: what happens in an example, moment by moment.
+    rests_on: other obligations that the argument needs.
     """
 
     id: str
@@ -91,6 +92,7 @@ class Obligation:
     law: str | None = None
     general: Callable[[Any], Claim] | None = None
     right: Build | None = None
+    tell: Callable[[Mapping[str, int]], Any] | None = None
     rests_on: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from kvspec.laws.accounting import Pool as PoolCounts
 from kvspec.laws.admission import Approval
 from kvspec.laws.data import Write
 from kvspec.laws.table import Entry, Frame, Place
+from kvspec.model.columns import Cells
 from kvspec.model.pool import (
     INVARIANT,
     PRISTINE,
@@ -36,7 +37,7 @@ from kvspec.model.pool import (
 from kvspec.model.steps import MICRO_STEPS, RELEASE, REPLACE, SHARE, TAKE, MicroStep
 from kvspec.theorems.happening import Happening, add_general, owners_of
 from kvspec.theorems.obligation import Area, Claim, Kind, claim_law
-from kvspec.theorems.worlds import ENTRIES, ClaimIn, World, holds_of_any, in_few, invariant, named, names_in_few
+from kvspec.theorems.worlds import ClaimIn, Few, World, holds_of_any, in_few, invariant, named, names_in_few
 
 AREA = Area("ownership")
 
@@ -151,7 +152,8 @@ def _refcount_counted(world: World) -> Claim:
 
 def owners_counted(a: Algebra, pool: Pool, block: Any) -> Any:
     """Owners of a block in the finite world."""
-    return sum(a.ite(pool.tab[entry] == block, 1, 0) for entry in range(ENTRIES))
+    assert isinstance(pool.tab, Cells), "owners cannot be counted where there is any number of them"
+    return sum(a.ite(named == block, 1, 0) for named in pool.tab.cells.values())
 
 
 add(
@@ -304,6 +306,7 @@ for _step in MICRO_STEPS.values():
         Kind.LEMMA,
         f"A {_step.name} changes the refcounts of no other blocks than it says.",
         _others_alone(_step),
+        few=Few(blocks=3),
         rests_on=KEPT,
     )
     add(

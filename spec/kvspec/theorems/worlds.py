@@ -10,17 +10,27 @@ claim.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import z3
 
 from kvspec.algebra import INTS, Algebra
-from kvspec.model.cache import CONTENTS, Cache
+from kvspec.model.cache import CONTENTS, At, Cache
 from kvspec.model.columns import Cells, Column
 from kvspec.model.pool import INVARIANT, Conjunct, Pool
 from kvspec.terms import Terms
 from kvspec.theorems.obligation import Build, Claim, Named
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One moment of a story, in words, with the cache as it was then and the place where things happened."""
+
+    words: str
+    cache: Cache
+    at: At
 
 
 class World(Protocol):
@@ -53,8 +63,8 @@ class World(Protocol):
         """Whether the conjunct holds of all that it is about."""
         ...
 
-    def show(self, words: str, **states: Any) -> None:
-        """Remember a state, so that the story of an example can be told."""
+    def show(self, words: str, cache: Cache, at: At) -> None:
+        """Remember a moment, so that the story of an example can be told."""
         ...
 
 
@@ -171,7 +181,7 @@ class GeneralWorld:
         holds = conjunct.holds(self.a, state, *things)
         return z3.ForAll(things, holds) if things else holds
 
-    def show(self, words: str, **states: Any) -> None:
+    def show(self, words: str, cache: Cache, at: At) -> None:
         """Nothing is told of any number of things."""
 
     def _column(self, name: str, index: Any) -> Column:
@@ -183,25 +193,39 @@ class GeneralWorld:
 
 # -- a few ----------------------------------------------------------------------------------------------
 
-BLOCKS, ENTRIES, SLOTS = 3, 3, 2
-"""Enough for a shared block beside a free one and one that is neither, for an empty entry, and for a block that
-is partly written."""
+@dataclass(frozen=True)
+class Few:
+    """How many blocks, entries, and slots in a block there are in a finite world."""
+
+    blocks: int = 2
+    entries: int = 3
+    slots: int = 2
+
+    @property
+    def most(self) -> int:
+        """The largest of them: numbers below it are all that a conjunct can be about."""
+        return max(self.blocks, self.entries, self.slots)
+
+
+FEW = Few()
+"""Enough for a shared block beside a free one, for an empty entry, and for a block that is partly written."""
 
 
 class FiniteWorld:
     """A few blocks, slots and entries. `value_of` gives the number (or term) of each name."""
 
-    def __init__(self, a: Algebra, value_of: Callable[[str], Any]) -> None:
+    def __init__(self, a: Algebra, value_of: Callable[[str], Any], few: Few = FEW) -> None:
         self.a = a
+        self.few = few
         self.facts: list[Any] = []
-        self.shown: list[tuple[str, dict[str, Any]]] = []
+        self.shown: list[Moment] = []
         self._value_of = value_of
 
     def pool(self, name: str) -> Pool:
-        """A pool of three blocks and three entries."""
-        blocks, entries = range(BLOCKS), range(ENTRIES)
+        """A pool of a few blocks and entries."""
+        blocks, entries = range(self.few.blocks), range(self.few.entries)
         pool = Pool(
-            BLOCKS,
+            self.few.blocks,
             ref=self._column(f"{name}.ref", blocks),
             tab=self._column(f"{name}.tab", entries),
             rank=self._column(f"{name}.rank", entries),
@@ -211,29 +235,29 @@ class FiniteWorld:
             free=self._value_of(f"{name}.free"),
         )
         # Ranks are entries here, so a refcount beyond their number would speak of cells that are not there.
-        self.facts.extend(pool.ref[block] <= ENTRIES for block in blocks)
+        self.facts.extend(pool.ref[block] <= self.few.entries for block in blocks)
         return pool
 
     def cache(self, name: str) -> Cache:
-        """A cache of three blocks of one or two slots."""
+        """A cache of a few blocks of one slot or more."""
         pool, block_size = self.pool(name), self._value_of("block_size")
-        self.facts.append(self.a.all_of(block_size >= 1, block_size <= SLOTS))
+        self.facts.append(self.a.all_of(block_size >= 1, block_size <= self.few.slots))
         return Cache(
             pool,
             block_size,
-            holds=self._column(f"{name}.holds", itertools.product(range(BLOCKS), range(SLOTS))),
-            must=self._column(f"{name}.must", itertools.product(range(ENTRIES), range(SLOTS))),
-            computed=self._column(f"{name}.computed", range(ENTRIES)),
+            holds=self._column(f"{name}.holds", itertools.product(range(self.few.blocks), range(self.few.slots))),
+            must=self._column(f"{name}.must", itertools.product(range(self.few.entries), range(self.few.slots))),
+            computed=self._column(f"{name}.computed", range(self.few.entries)),
         )
 
     def marks(self, name: str) -> Column:
         """A number at each of the entries."""
-        return self._column(name, range(ENTRIES))
+        return self._column(name, range(self.few.entries))
 
     def entry(self, name: str) -> Any:
         """Some entry."""
         entry = self._value_of(name)
-        self.facts.append(self.a.all_of(entry >= 0, entry < ENTRIES))
+        self.facts.append(self.a.all_of(entry >= 0, entry < self.few.entries))
         return entry
 
     def number(self, name: str) -> Any:
@@ -242,12 +266,12 @@ class FiniteWorld:
 
     def every(self, conjunct: Conjunct, state: Any) -> Any:
         """The conjunct of each entry and each number that it can be about."""
-        instances = itertools.product(range(max(BLOCKS, ENTRIES, SLOTS)), repeat=len(conjunct.over))
+        instances = itertools.product(range(self.few.most), repeat=len(conjunct.over))
         return self.a.all_of(*(conjunct.holds(self.a, state, *instance) for instance in instances))
 
-    def show(self, words: str, **states: Any) -> None:
-        """Remember a state, in words and by the names of its parts."""
-        self.shown.append((words, states))
+    def show(self, words: str, cache: Cache, at: At) -> None:
+        """Remember a moment: what it is, the cache then, and where things happen."""
+        self.shown.append(Moment(words, cache, at))
 
     def _column(self, name: str, keys: Iterable[Any]) -> Cells:
         listed = list(keys)
@@ -270,20 +294,27 @@ def in_any(claim: ClaimIn) -> Callable[[Terms], Claim]:
     return general
 
 
-def in_few(claim: ClaimIn) -> Build:
+def in_few(claim: ClaimIn, few: Few = FEW) -> Build:
     """The claim for a few, on numbers or terms by name."""
 
     def build(a: Algebra, **numbers: Any) -> Claim:
-        return _closed(FiniteWorld(a, numbers.__getitem__), claim)
+        return _closed(FiniteWorld(a, numbers.__getitem__, few), claim)
 
     return build
 
 
-def names_in_few(claim: ClaimIn) -> tuple[str, ...]:
+def names_in_few(claim: ClaimIn, few: Few = FEW) -> tuple[str, ...]:
     """The names of the numbers that the claim asks for in the finite world."""
     asked: dict[str, int] = {}
-    _closed(FiniteWorld(INTS, lambda name: asked.setdefault(name, 1)), claim)
+    _closed(FiniteWorld(INTS, lambda name: asked.setdefault(name, 1), few), claim)
     return tuple(asked)
+
+
+def moments(claim: ClaimIn, example: Mapping[str, int], few: Few = FEW) -> list[Moment]:
+    """What the claim shows of an example, moment by moment."""
+    world = FiniteWorld(INTS, example.__getitem__, few)
+    claim(world)
+    return world.shown
 
 
 def _closed(world: Any, claim: ClaimIn) -> Claim:

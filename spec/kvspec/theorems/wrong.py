@@ -1,0 +1,27 @@
+"""How a wrong micro-step is refuted: a claim about any way to do it, one way that breaks the claim and one that keeps it.
+
+The claim is posed in the finite world, of a cache of a few blocks that is as it should be. It is stated by counting
+owners, entries of the free list and slots, not by the invariant. Knows how to pose and to tell it; must not know any law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kvspec.theorems.happening import Do
+from kvspec.theorems.obligation import Area, Kind
+from kvspec.theorems.worlds import ClaimIn, Moment, in_few, moments, names_in_few
+
+ClaimOf = Callable[[Do], ClaimIn]
+"""A claim about one way to do a micro-step."""
+
+
+def refute(area: Area, name: str, law: str, statement: str, claim: ClaimOf, wrong: Do, right: Do) -> None:
+    """Add a wrong way to do a micro-step, that breaks the law where the right way keeps it."""
+    broken, kept = claim(wrong), claim(right)
+    unknowns = tuple(dict.fromkeys((*names_in_few(broken), *names_in_few(kept))))
+
+    def tell(example: Mapping[str, int]) -> list[Moment]:
+        return moments(broken, example)
+
+    area.add(name, Kind.REFUTATION, statement, in_few(broken), unknowns=unknowns, law=law, right=in_few(kept), tell=tell)
