@@ -9,6 +9,7 @@ within their bounds. Knows the arithmetic only: no guard, no operation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kvspec.algebra import Algebra
@@ -20,9 +21,10 @@ from kvspec.arithmetic import (
     copies_needed,
     full_blocks,
     growth,
+    larger,
 )
 from kvspec.laws.table import Row
-from kvspec.theorems.obligation import Area, Claim, claim_law
+from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
 
 AREA = Area("arithmetic")
 
@@ -204,5 +206,56 @@ def _copies_bounds(a: Algebra, owners: Any, writers: Any) -> Claim:
 def _copies_every_writer(a: Algebra, owners: Any, writers: Any) -> Claim:
     return Claim([writers >= 0, writers < owners], copies_needed(a, owners, writers) == writers)
 
+
+# -- wrong ways to count --------------------------------------------------------------------------------
+
+Counting = Callable[[Algebra, SequenceCounts, Any, Any], Any]
+"""How many entries a table is to have after an append: of a sequence, a lookahead and a block size."""
+
+
+def _table_of(law: str, count: Counting) -> Build:
+    def build(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
+        seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
+        row = Row(count(a, seq, lookahead, block_size), tokens + lookahead, block_size, blocks)
+        return claim_law(a, law, row, given)
+
+    return build
+
+
+def _add_wrong(name: str, law: str, statement: str, wrong: Counting) -> None:
+    right = _table_of(law, blocks_after_append)
+    AREA.add(f"append.wrong.{name}", Kind.REFUTATION, statement, _table_of(law, wrong), law=law, right=right)
+
+
+_add_wrong(
+    "rounds-down",
+    "table.covers",
+    "A table of full blocks only: the tokens beyond them have no slot.",
+    lambda a, seq, lookahead, size: larger(a, seq.blocks, full_blocks(a, seq.tokens + lookahead, size)),
+)
+_add_wrong(
+    "forgets-lookahead",
+    "table.covers",
+    "A table for the tokens alone: the lookahead slots lie outside.",
+    lambda a, seq, lookahead, size: larger(a, seq.blocks, blocks_for(a, seq.tokens, size)),
+)
+_add_wrong(
+    "one-block-at-most",
+    "table.covers",
+    "A table that grows by one block at most (vLLM's first generation): too short for several unseen tokens.",
+    lambda a, seq, lookahead, size: seq.blocks + a.ite(seq.tokens + lookahead > seq.blocks * size, 1, 0),
+)
+_add_wrong(
+    "always-one-more",
+    "table.tight",
+    "Full blocks and one more: a block too many wherever the last one is exactly full.",
+    lambda a, seq, lookahead, size: larger(a, seq.blocks, full_blocks(a, seq.tokens + lookahead, size) + 1),
+)
+_add_wrong(
+    "new-tokens-in-new-blocks",
+    "table.tight",
+    "New tokens put into blocks of their own: a partial last block stays partial.",
+    lambda a, seq, lookahead, size: seq.blocks + blocks_for(a, seq.tokens + lookahead - seq.seen, size),
+)
 
 OBLIGATIONS = AREA.obligations

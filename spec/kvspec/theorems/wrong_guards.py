@@ -2,7 +2,7 @@
 
 A proof that nothing could fail proves nothing. Here each rule is bent the way published managers had it, or easily
 could, and the solver has to find a small pool and sequence where the bent rule breaks the law and the right one keeps
-it. The operation itself is performed block by block, unrolled, for a group of one sequence: no quantifiers and no
+it. The operation itself is performed block by block, unrolled, for a group of one or two sequences: no quantifiers and no
 invariant, so that the example can be repeated on plain numbers.
 """
 
@@ -23,7 +23,7 @@ from kvspec.theorems.requests import GUARDED, UNKNOWNS, Numbers, Request, first_
 AREA = Area("guards")
 
 MOST = 3
-"""Blocks that each part of an unrolled operation may take: the moves, and the append."""
+"""Blocks that each part of an unrolled operation may take: the moves, and the append of each sequence."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ def _performed(guard: str, law: str, decide: Decide) -> Build:
         u = Numbers(**numbers)
         request = asking(a, u)
         start = replace(request.start, free=request.alone) if law in ABOUT_ALONE else request.start
-        seqs = [] if request.first is None else [request.first]
+        seqs = [] if request.first is None else [request.first, after_the_first(u)]
         end, ended = run(a, start, seqs, u.lookahead, u.block_size, MOST)
         alone = decide(a, Numbers(**{**numbers, "free": request.alone}))
         claim = _claim_of(a, law, Case(u, decide(a, u), alone, request, end, ended))
-        return Claim([*premises(a, u), *_one_real_sequence(a, u), *claim.given], claim.goal)
+        return Claim([*premises(a, u), u.elsewhere >= 0, *_one_real_sequence(a, u), *claim.given], claim.goal)
 
     return build
 
@@ -119,7 +119,12 @@ def _one_real_sequence(a: Algebra, u: Numbers) -> list[Any]:
     The proofs do without the latter; an example is easier to believe with it.
     """
     writes = u.tokens + u.lookahead > u.seen
-    return [u.others == 0, u.moved == u.blocks, u.shared_writes <= a.ite(writes, u.blocks, 0)]
+    return [u.moved == u.blocks, u.shared_writes <= a.ite(writes, u.blocks, 0)]
+
+
+def after_the_first(u: Numbers) -> SequenceCounts:
+    """A second sequence that is to be appended to: it needs the blocks that the others need, all of them for copies."""
+    return SequenceCounts(1, 1, 1 + u.lookahead, u.others)
 
 
 def _right(guard: str) -> Decide:
@@ -132,7 +137,7 @@ def refute(guard: str, name: str, law: str, statement: str) -> Callable[[Decide]
     def decorate(wrong: Decide) -> Decide:
         build, right = _performed(guard, law, wrong), _performed(guard, law, _right(guard))
         full_name = f"{guard}.wrong.{name}"
-        AREA.add(full_name, Kind.REFUTATION, statement, build, unknowns=UNKNOWNS, law=law, right=right)
+        AREA.add(full_name, Kind.REFUTATION, statement, build, unknowns=(*UNKNOWNS, "elsewhere"), law=law, right=right)
         return wrong
 
     return decorate
@@ -219,6 +224,89 @@ def _tail_forgotten(a: Algebra, u: Numbers) -> Decision:
     return by_demand(_demand("swap-out", a, u, need=blocks_for(a, u.seen, u.block_size)), u)
 
 
+@refute(
+    "swap-in",
+    "moved-ignored",
+    "admission.sound-swap-in",
+    "Swap-in that counts what is appended and not what is moved.",
+)
+def _moved_ignored(a: Algebra, u: Numbers) -> Decision:
+    demand = GUARDED["swap-in"](a, u).demand
+    return by_demand(replace(demand, need=demand.need - u.moved), u)
+
+
+@refute(
+    "swap-in",
+    "first-sequence-only",
+    "admission.sound-swap-in",
+    "Swap-in that counts the append of one resumed sequence, though the group has more.",
+)
+def _first_resumed_only(a: Algebra, u: Numbers) -> Decision:
+    return _swap_in_of(a, u, first_sequence(u), u.lookahead)
+
+
+@refute(
+    "append",
+    "first-sequence-only",
+    "admission.sound-append",
+    "Append that counts what one running sequence needs, though the group has more.",
+)
+def _first_running_only(a: Algebra, u: Numbers) -> Decision:
+    return _append_of(a, u, first_sequence(u), u.lookahead)
+
+
+@refute(
+    "swap-in",
+    "copies-ignored",
+    "admission.sound-swap-in",
+    "Swap-in that forgets the copy-on-write of the append that follows.",
+)
+def _swap_in_copies_ignored(a: Algebra, u: Numbers) -> Decision:
+    demand = GUARDED["swap-in"](a, u).demand
+    return by_demand(replace(demand, need=demand.need - u.shared_writes - u.others), u)
+
+
+@refute(
+    "swap-in",
+    "by-the-other-pool",
+    "admission.sound-swap-in",
+    "Swap-in that asks the CPU pool, which it empties, instead of the GPU pool, which it fills.",
+)
+def _by_the_other_pool(a: Algebra, u: Numbers) -> Decision:
+    return replace(_right("swap-in")(a, u), ok=is_ok(GUARDED["swap-in"](a, u).demand, u.elsewhere))
+
+
+@refute(
+    "swap-out",
+    "by-the-other-pool",
+    "admission.sound-swap-out",
+    "Swap-out that asks the GPU pool, which it empties, instead of the CPU pool, which it fills.",
+)
+def _out_by_the_other_pool(a: Algebra, u: Numbers) -> Decision:
+    return replace(_right("swap-out")(a, u), ok=is_ok(GUARDED["swap-out"](a, u).demand, u.elsewhere))
+
+
+@refute(
+    "swap-out",
+    "shared-never-counted",
+    "admission.sound-swap-out",
+    "Swap-out that leaves out the blocks which the group shares.",
+)
+def _shared_never_counted(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("swap-out", a, u, need=u.moved - u.shared_writes), u)
+
+
+@refute(
+    "allocate",
+    "total-for-free",
+    "admission.sound-allocate",
+    "Allocate that compares with the size of the pool instead of with what is free in it.",
+)
+def _total_for_free(a: Algebra, u: Numbers) -> Decision:
+    demand = GUARDED["allocate"](a, u).demand
+    return Decision(is_ok(demand, u.total), is_never(demand))
+
+
 # -- too small a reserve --------------------------------------------------------------------------------
 
 
@@ -253,6 +341,26 @@ def _watermark_too_strict(a: Algebra, u: Numbers) -> Decision:
 )
 def _prompt_for_each(a: Algebra, u: Numbers) -> Decision:
     return by_demand(_demand("allocate", a, u, need=2 * blocks_for(a, u.tokens + u.lookahead, u.block_size)), u)
+
+
+@refute(
+    "swap-out",
+    "shared-counted-each-time",
+    "admission.precise-swap-out",
+    "Swap-out that counts each block once for each of two sequences which share it, and moves it once.",
+)
+def _shared_counted_each_time(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("swap-out", a, u, need=2 * u.moved), u)
+
+
+@refute(
+    "append",
+    "keeps-watermark",
+    "admission.precise-append",
+    "Append that keeps the watermark free, which is there for it to grow into.",
+)
+def _append_keeps_watermark(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand("append", a, u, reserve=u.watermark), u)
 
 
 def _touched(a: Algebra, u: Numbers) -> Any:
@@ -326,6 +434,27 @@ def _never_instead(guard: str, a: Algebra, u: Numbers, never: Any) -> Decision:
 def _never_without_watermark(a: Algebra, u: Numbers) -> Decision:
     demand = GUARDED["allocate"](a, u).demand
     return _never_instead("allocate", a, u, demand.attainable < demand.need)
+
+
+@refute(
+    "swap-in",
+    "never-without-watermark",
+    "admission.impossible-is-never",
+    "Swap-in that forgets the watermark when it asks whether a group can ever come back.",
+)
+def _swap_in_never_without_watermark(a: Algebra, u: Numbers) -> Decision:
+    demand = GUARDED["swap-in"](a, u).demand
+    return _never_instead("swap-in", a, u, demand.attainable < demand.need)
+
+
+@refute(
+    "swap-in",
+    "never-without-append",
+    "admission.impossible-is-never",
+    "Swap-in that asks whether the moved blocks can ever fit, and not whether the append can that follows.",
+)
+def _swap_in_never_without_append(a: Algebra, u: Numbers) -> Decision:
+    return _never_instead("swap-in", a, u, is_never(_demand("swap-in", a, u, need=u.moved)))
 
 
 @refute(
