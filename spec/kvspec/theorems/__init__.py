@@ -10,12 +10,12 @@
 
 from __future__ import annotations
 
-from kvspec.theorems import arithmetic, atomicity, copying, data, guards, operations, ownership, refinement, wrong_data, wrong_guards, wrong_observing, wrong_ownership
+from kvspec.theorems import arithmetic, atomicity, copying, data, guards, needed, operations, ownership, reachable, refinement, wrong_data, wrong_guards, wrong_observing, wrong_ownership
 from kvspec.theorems.obligation import Obligation
 
 OBLIGATIONS: tuple[Obligation, ...] = tuple(
     obligation
-    for area in (arithmetic, copying, guards, wrong_guards, ownership, wrong_ownership, data, wrong_data, operations, atomicity, refinement, wrong_observing)
+    for area in (arithmetic, copying, guards, wrong_guards, ownership, wrong_ownership, data, wrong_data, operations, atomicity, refinement, wrong_observing, reachable, needed)
     for obligation in area.OBLIGATIONS
 )
 

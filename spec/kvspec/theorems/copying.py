@@ -12,7 +12,7 @@ from typing import Any
 
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import copies_needed
-from kvspec.theorems.obligation import Area, Build, Claim, Kind
+from kvspec.theorems.obligation import Area, Build, Claim, Kind, Named
 
 AREA = Area("copying")
 
@@ -31,10 +31,15 @@ def write(a: Algebra, block: Shared) -> Shared:
     return Shared(a.ite(shared, block.owners - 1, block.owners), a.ite(shared, block.copies + 1, block.copies))
 
 
-def _accounted(a: Algebra, block: Shared, owners: Any, writers: Any) -> Any:
+def _counted(a: Algebra, block: Shared, owners: Any, writers: Any) -> list[Named]:
     """What the count says after so many of the first owners wrote."""
     copies = copies_needed(a, owners, writers)
-    return a.all_of(block.copies == copies, block.owners == owners - copies)
+    return [Named("copies-counted", block.copies == copies), Named("owners-left", block.owners == owners - copies)]
+
+
+def _accounted(a: Algebra, block: Shared, owners: Any, writers: Any) -> Any:
+    """Whether the count is right."""
+    return a.all_of(*(part.fact for part in _counted(a, block, owners, writers)))
 
 
 @AREA.induction("turns.start", "Before anyone writes, no copy is counted.")
@@ -45,7 +50,7 @@ def _start(a: Algebra, owners: Any) -> Claim:
 @AREA.induction("turns.next", "Each owner's turn keeps the count exact.")
 def _next(a: Algebra, owners: Any, writers: Any, still: Any, copies: Any) -> Claim:
     block = Shared(still, copies)
-    given = [owners >= 1, writers >= 0, writers < owners, _accounted(a, block, owners, writers)]
+    given = [owners >= 1, writers >= 0, writers < owners, *_counted(a, block, owners, writers)]
     return Claim(given, _accounted(a, write(a, block), owners, writers + 1))
 
 
@@ -53,7 +58,7 @@ def _next(a: Algebra, owners: Any, writers: Any, still: Any, copies: Any) -> Cla
 def _last_in_place(a: Algebra, owners: Any, still: Any, copies: Any) -> Claim:
     block = Shared(still, copies)
     after = write(a, block)
-    given = [owners >= 1, _accounted(a, block, owners, owners - 1)]
+    given = [owners >= 1, *_counted(a, block, owners, owners - 1)]
     return Claim(given, a.all_of(block.owners == 1, after.copies == block.copies, after.owners == 1))
 
 

@@ -47,7 +47,6 @@ def course(a: Algebra, now: Performing, block_size: Any, rest: Any, free: Any, n
         Named("moves-not-negative", now.moves >= 0),
         Named("copies-not-negative", now.copies >= 0),
         Named("rest-not-negative", rest >= 0),
-        Named("free-not-negative", now.free >= 0),
         Named("taken-from-free", now.free + now.taken == free),
         Named("taken-of-need", now.taken + outstanding(a, now, block_size) + rest == need),
     ]
@@ -72,7 +71,7 @@ def _need_not_negative(
 ) -> Claim:
     seq = SequenceCounts(tokens, seen, blocks, shared_writes)
     return Claim(
-        [block_size >= 1, lookahead >= 0, counted(a, seq, block_size)],
+        [block_size >= 1, *counted(a, seq, block_size)],
         append_need(a, seq, lookahead, block_size) >= 0,
     )
 
@@ -82,7 +81,7 @@ def _need_adds_up(
     a: Algebra, tokens: Any, blocks: Any, tokens_2: Any, blocks_2: Any, lookahead: Any, block_size: Any
 ) -> Claim:
     one, two = SequenceCounts(tokens, 0, blocks), SequenceCounts(tokens_2, 0, blocks_2)
-    given = [block_size >= 1, lookahead >= 0, counted(a, one, block_size), counted(a, two, block_size)]
+    given = [block_size >= 1, *counted(a, one, block_size), *counted(a, two, block_size)]
     together = total_append_need(a, [one, two], lookahead, block_size)
     apart = append_need(a, one, lookahead, block_size) + total_append_need(a, [two], lookahead, block_size)
     return Claim(given, a.all_of(together == apart, total_append_need(a, [], lookahead, block_size) == 0))
@@ -148,9 +147,8 @@ def _course_next(
     rest = append_need(a, seq, lookahead, block_size) + later
     given = [
         block_size >= 1,
-        lookahead >= 0,
         later >= 0,
-        counted(a, seq, block_size),
+        *counted(a, seq, block_size),
         *course(a, now, block_size, rest, free, need),
         a.negate(wants_a_block(a, now, block_size)),
     ]
@@ -176,7 +174,7 @@ def _table_stays_tight(
         moves >= 0,
         copies >= 0,
         wants_a_block(a, now, block_size),
-        _tight_so_far(a, now, before, block_size),
+        Named("tight-so-far", _tight_so_far(a, now, before, block_size)),
     ]
     return Claim(given, _tight_so_far(a, take_one(a, now, block_size), before, block_size))
 
@@ -198,7 +196,7 @@ def _table_covers(a: Algebra, block_size: Any, moves: Any, table: Any, slots: An
 )
 def _table_tight(a: Algebra, block_size: Any, before: Any, table: Any, slots: Any) -> Claim:
     now = Performing(0, table=table, slots=slots)
-    given = [block_size >= 1, _tight_so_far(a, now, before, block_size)]
+    given = [block_size >= 1, Named("tight-so-far", _tight_so_far(a, now, before, block_size))]
     return claim_law(a, "table.tight", Row(now.table, now.slots, block_size, before), given)
 
 

@@ -23,6 +23,7 @@ from kvspec.guards import (
     swap_out_demand,
 )
 from kvspec.theorems.arithmetic import counted
+from kvspec.theorems.obligation import Named
 from kvspec.theorems.performing import Performing
 
 Numbers = SimpleNamespace
@@ -61,17 +62,16 @@ def first_sequence(u: Numbers) -> SequenceCounts:
 
 
 def premises(a: Algebra, u: Numbers) -> list[Any]:
-    """What holds of every pool and every group."""
+    """What has to be known of every pool and every group."""
     return [
-        u.block_size >= 1,
-        u.lookahead >= 0,
-        u.watermark >= 0,
-        u.free >= 0,
-        u.held >= 0,
-        u.free + u.held <= u.total,
-        u.moved >= 0,
-        u.others >= 0,
-        counted(a, first_sequence(u), u.block_size),
+        Named("block-size-positive", u.block_size >= 1),
+        Named("slots-not-negative", u.tokens + u.lookahead >= 0),
+        Named("watermark-not-negative", u.watermark >= 0),
+        Named("held-not-negative", u.held >= 0),
+        Named("free-within-total", u.free + u.held <= u.total),
+        Named("moved-not-negative", u.moved >= 0),
+        Named("others-not-negative", u.others >= 0),
+        *counted(a, first_sequence(u), u.block_size),
     ]
 
 

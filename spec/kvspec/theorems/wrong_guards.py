@@ -14,8 +14,9 @@ from typing import Any
 
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import SequenceCounts, blocks_for, blocks_touched, full_blocks
-from kvspec.guards import Demand, append_demand, is_never, is_ok, swap_in_demand
+from kvspec.guards import Demand, append_demand, append_need, is_never, is_ok, swap_in_demand
 from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
+from kvspec.theorems.arithmetic import ranges
 from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
 from kvspec.theorems.performing import Performing, run
 from kvspec.theorems.requests import GUARDED, UNKNOWNS, Numbers, Request, first_sequence, premises
@@ -108,7 +109,7 @@ def _performed(guard: str, law: str, decide: Decide) -> Build:
         end, ended = run(a, start, seqs, u.lookahead, u.block_size, MOST)
         alone = decide(a, Numbers(**{**numbers, "free": request.alone}))
         claim = _claim_of(a, law, Case(u, decide(a, u), alone, request, end, ended))
-        return Claim([*premises(a, u), u.elsewhere >= 0, *_one_real_sequence(a, u), *claim.given], claim.goal)
+        return Claim([*premises(a, u), *_one_real_sequence(a, u), *claim.given], claim.goal)
 
     return build
 
@@ -116,10 +117,11 @@ def _performed(guard: str, law: str, decide: Decide) -> Build:
 def _one_real_sequence(a: Algebra, u: Numbers) -> list[Any]:
     """One sequence, whose table is what is moved, and which writes to shared blocks that it has, if it writes at all.
 
-    The proofs do without the latter; an example is easier to believe with it.
+    The proofs do without the latter, and without the ranges; an example is easier to believe with them.
     """
     writes = u.tokens + u.lookahead > u.seen
-    return [u.moved == u.blocks, u.shared_writes <= a.ite(writes, u.blocks, 0)]
+    one = [u.moved == u.blocks, u.shared_writes <= a.ite(writes, u.blocks, 0), *ranges(a, first_sequence(u))]
+    return [*one, u.lookahead >= 0, u.free >= 0, u.elsewhere >= 0]
 
 
 def after_the_first(u: Numbers) -> SequenceCounts:
@@ -172,6 +174,13 @@ def _unseen_ignored(a: Algebra, u: Numbers) -> Decision:
 @refute("swap-in", "lookahead-ignored", "admission.sound-swap-in", "Swap-in that does not count lookahead slots.")
 def _swap_in_lookahead_ignored(a: Algebra, u: Numbers) -> Decision:
     return _swap_in_of(a, u, first_sequence(u), 0)
+
+
+@refute("append", "unseen-ignored", "admission.sound-append", "Append that does not count the tokens to be appended.")
+def _append_unseen_ignored(a: Algebra, u: Numbers) -> Decision:
+    demand = GUARDED["append"](a, u).demand
+    seen_only = append_need(a, replace(first_sequence(u), tokens=u.seen), u.lookahead, u.block_size)
+    return by_demand(replace(demand, need=seen_only + u.others), u)
 
 
 @refute("append", "lookahead-ignored", "admission.sound-append", "Append that does not count lookahead slots.")
@@ -401,6 +410,18 @@ def _one_block_at_least(a: Algebra, u: Numbers) -> Decision:
 def _tail_counted_again(a: Algebra, u: Numbers) -> Decision:
     tailless = replace(first_sequence(u), blocks=blocks_for(a, u.seen, u.block_size))
     return _append_of(a, u, tailless, u.lookahead)
+
+
+@refute(
+    "swap-in",
+    "tail-counted-again",
+    "admission.precise-swap-in",
+    "Swap-in that forgets the lookahead blocks which are moved along, and are there to be used.",
+)
+def _swap_in_tail_counted_again(a: Algebra, u: Numbers) -> Decision:
+    demand = GUARDED["swap-in"](a, u).demand
+    tailless = replace(first_sequence(u), blocks=blocks_for(a, u.seen, u.block_size))
+    return by_demand(replace(demand, need=u.moved + append_need(a, tailless, u.lookahead, u.block_size) + u.others), u)
 
 
 @refute(

@@ -1,0 +1,140 @@
+"""Nothing is redundant: every hypothesis that has a name is needed by some proof, or it is said why it is there.
+
+For each part of each invariant, of what is assumed of a group and a pool, and of the rules of micro-steps, a proof is
+named that fails without it: the hypothesis is dropped, and the solver finds a small example in which all the others hold
+and the claim does not. For each term of each guard, `GUARD_TERMS` names the wrong variant that leaves it out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvspec.algebra import Algebra
+from kvspec.theorems import (
+    arithmetic,
+    atomicity,
+    copying,
+    data,
+    guards,
+    operations,
+    ownership,
+    refinement,
+)
+from kvspec.theorems.obligation import PROOFS, Area, Build, Claim, Kind, Obligation
+
+AREA = Area("needed")
+
+_PROVED: dict[str, Obligation] = {
+    obligation.id: obligation
+    for area in (arithmetic, copying, guards, ownership, data, operations, atomicity, refinement)
+    for obligation in area.OBLIGATIONS
+    if obligation.kind in PROOFS
+}
+
+WITNESSES: dict[str, str] = {
+    # who owns what
+    "owner-has-rank": "ownership.take.own-number",
+    "rank-has-owner": "ownership.refcount.counted",
+    "free-iff-unowned": "ownership.entry.live",
+    "free-in-range": "ownership.end.nothing-leaks",
+    "no-owner": "ownership.start.owner-has-rank",
+    "all-in-order": "ownership.start.free-iff-unowned",
+    "all-free": "ownership.start.free-in-range",
+    "possible": "ownership.take.conserves",
+    # what is read
+    "read-back": "data.reader.reads-back",
+    "exclusive-writer": "data.write.spoils-nobody",
+    "same-content": "data.follow.brings-content",
+    # what is counted
+    "moves-not-negative": "guards.swap-in.sound",
+    "copies-not-negative": "guards.append.sound",
+    "rest-not-negative": "guards.swap-in.sound",
+    "taken-from-free": "guards.allocate.sound",
+    "taken-of-need": "guards.allocate.sound",
+    "tight-so-far": "guards.table.tight",
+    "owners-left": "copying.turns.last-in-place",
+    # what is assumed of a pool and a group
+    "slots-not-negative": "guards.allocate.starts",
+    "watermark-not-negative": "guards.swap-in.sound",
+    "held-not-negative": "guards.swap-in.one-verdict",
+    "free-within-total": "guards.append.one-verdict",
+    "moved-not-negative": "guards.swap-out.starts",
+    "others-not-negative": "guards.swap-in.starts",
+    "table-covers-seen": "arithmetic.touched.bounds-growth",
+    "shared-writes-not-negative": "guards.need.not-negative",
+    # what a judge sees
+    "unnamed": "refinement.filled.take",
+    "unnamed-by-others": "refinement.emptied.last",
+    "untouched": "refinement.touched.enough",
+    "checked": "refinement.touched.enough",
+}
+"""For each named hypothesis, a proof that fails without it."""
+
+UNNEEDED: dict[str, str] = {
+    "each-place-one-block": "follows from the other parts by counting (each block stands in one of as many places), which "
+    "a proof for any number of blocks cannot do: it is an instance of the pigeonhole principle",
+    "within-block": "claimed for its own sake: no entry reads beyond its block; nothing else rests on it",
+    "copies-counted": "what the induction is about: the number of copies itself; nothing else rests on it",
+    "block-size-positive": "what a quotient means presupposes it: without it the definition of the quotient, which is a "
+    "hypothesis too, has no solution",
+}
+"""The named hypotheses that no proof fails without, each with the reason why it is there."""
+
+GUARD_TERMS: dict[str, dict[str, str]] = {
+    "allocate": {
+        "tokens": "rounded-down",
+        "lookahead": "lookahead-ignored",
+        "free": "total-for-free",
+        "watermark": "watermark-ignored",
+        "attainable": "never-by-free",
+    },
+    "append": {
+        "unseen tokens": "unseen-ignored",
+        "lookahead": "lookahead-ignored",
+        "entries already there": "tail-counted-again",
+        "copy-on-write": "copies-ignored",
+        "every sequence": "first-sequence-only",
+        "blocks that the group holds": "never-forgets-held",
+    },
+    "swap-out": {
+        "moved": "shared-never-counted",
+        "empty lookahead blocks": "tail-forgotten",
+        "free on the CPU": "by-the-other-pool",
+    },
+    "swap-in": {
+        "moved": "moved-ignored",
+        "unseen tokens": "unseen-ignored",
+        "lookahead": "lookahead-ignored",
+        "entries already there": "tail-counted-again",
+        "copy-on-write": "copies-ignored",
+        "every sequence": "first-sequence-only",
+        "free on the GPU": "by-the-other-pool",
+        "watermark": "watermark-ignored",
+        "attainable": "never-without-append",
+    },
+}
+"""For each term of each guard, the wrong variant (`guards.GUARD.wrong.NAME`) that leaves it out."""
+
+
+def without(obligation: Obligation, name: str) -> Build:
+    """The claim of the obligation with one hypothesis dropped."""
+
+    def build(a: Algebra, **numbers: Any) -> Claim:
+        return obligation.build(a, **numbers).without(name)
+
+    return build
+
+
+for _name, _witness in WITNESSES.items():
+    _proof = _PROVED[_witness]
+    AREA.add(
+        _name,
+        Kind.REFUTATION,
+        f"Without {_name}, it would not follow (in {_witness}): {_proof.statement[0].lower()}{_proof.statement[1:]}",
+        without(_proof, _name),
+        unknowns=_proof.unknowns,
+        law=_proof.law,
+        right=_proof.build,
+    )
+
+OBLIGATIONS = AREA.obligations

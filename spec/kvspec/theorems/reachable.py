@@ -1,0 +1,74 @@
+"""Each micro-step can happen: from empty devices, by micro-steps that were possible when they happened.
+
+A theorem about a micro-step that can never happen would say nothing. For each there is a path from the empty state, and
+the solver finds the entries, slots and contents to walk it. That each *operation* and each verdict of each guard occurs
+is shown by enumeration (`kvspec.explore`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvspec.model.cache import At, Cache
+from kvspec.model.pool import PRISTINE
+from kvspec.model.steps import FOLLOW, MICRO_STEPS, RELEASE, REPLACE, SHARE, TAKE, TRANSFER, WRITE, MicroStep
+from kvspec.theorems.happening import possible
+from kvspec.theorems.obligation import Area, Claim, Kind
+from kvspec.theorems.worlds import ClaimIn, World, in_few, moments, named, names_in_few
+
+AREA = Area("reachable")
+
+HERE, THERE = "here", "there"
+
+PATHS: dict[str, tuple[tuple[str, MicroStep], ...]] = {
+    "take": ((HERE, TAKE),),
+    "share": ((HERE, TAKE), (HERE, SHARE)),
+    "release": ((HERE, TAKE), (HERE, RELEASE)),
+    "replace": ((HERE, TAKE), (HERE, SHARE), (HERE, REPLACE)),
+    "transfer": ((THERE, TAKE), (THERE, WRITE), (HERE, TRANSFER)),
+    "follow": ((THERE, TAKE), (THERE, SHARE), (HERE, TRANSFER), (HERE, FOLLOW)),
+    "write": ((HERE, TAKE), (HERE, WRITE)),
+}
+"""For each micro-step, a path that ends with it: which device, and which micro-step there."""
+
+
+def _somewhere(world: World, step: MicroStep, other_device: Cache, i: int) -> At:
+    """A place for the i-th micro-step of a path, to be found by the solver."""
+    return At(
+        world.entry(f"entry_{i}"),
+        other=world.entry(f"owner_{i}") if step in (SHARE, FOLLOW) else None,
+        source=other_device if step in (TRANSFER, FOLLOW) else None,
+        slot=world.number(f"slot_{i}") if step is WRITE else None,
+        content=world.number(f"content_{i}") if step is WRITE else None,
+    )
+
+
+def walked(path: tuple[tuple[str, MicroStep], ...]) -> ClaimIn:
+    """That the path can be walked: each micro-step is possible when it comes to it."""
+
+    def claim(world: World) -> Claim:
+        devices = {HERE: world.cache(HERE), THERE: world.cache(THERE)}
+        given: list[Any] = [fact for cache in devices.values() for fact in named(world, PRISTINE, cache.pool)]
+        for i, (device, step) in enumerate(path):
+            cache, elsewhere = devices[device], devices[THERE if device == HERE else HERE]
+            at = _somewhere(world, step, elsewhere, i)
+            given += possible(world, step, cache, at)
+            devices[device] = step.do(world.a, cache, at)
+            world.show(f"{step.name} {device}", devices[device], at)
+        return Claim(given, world.a.all_of())
+
+    return claim
+
+
+for _name in MICRO_STEPS:
+    _claim = walked(PATHS[_name])
+    AREA.add(
+        _name,
+        Kind.VACUITY,
+        f"From empty devices, a {_name} can come to happen.",
+        in_few(_claim),
+        unknowns=names_in_few(_claim),
+        tell=lambda example, claim=_claim: moments(claim, example),
+    )
+
+OBLIGATIONS = AREA.obligations
