@@ -1,9 +1,9 @@
 """The KV cache of one device: its pool of blocks, what each slot of them holds, and what each table entry must read.
 
-Adds contents to `kvspec.model.pool`. A *content* is a number that stands for the KV of one token after one prefix: equal
-prefixes have equal contents, and nothing else does. The entry of a block table owns a block and reads the slots of it
-that are *computed*; what it must find there is what its own sequence wrote there, or the sequence that it was forked
-from. Written over the algebra and over columns; must not know any operation, guard or claim.
+Adds contents to `kvspec.model.pool`. A *content* is a number that stands for the KV of one token after one prefix:
+equal prefixes have equal contents, and nothing else does. The entry of a block table owns a block and reads the slots
+of it that are *computed*; what it must find there is what its own sequence wrote there, or the sequence that it was
+forked from. Written over the algebra and over columns; must not know any operation, guard or claim.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def transfer(a: Algebra, cache: Cache, at: At) -> Cache:
 
 
 def can_follow(a: Algebra, cache: Cache, at: At) -> Any:
-    """The entry owns a block on the other device and none here, where another's block is. For its content: `SAME_CONTENT`."""
+    """The entry owns a block on the other device and none here, where another's is. Its content: see `SAME_CONTENT`."""
     assert at.source is not None
     return a.all_of(pools.is_owner(at.source.pool, at.entry), pools.can_share(a, cache.pool, at.other, at.entry))
 
@@ -133,7 +133,7 @@ def follow(a: Algebra, cache: Cache, at: At) -> Cache:
 
 
 def can_write(a: Algebra, cache: Cache, at: At) -> Any:
-    """The entry owns a block, and the slot is the next of it that is not computed. Who else reads it: see `EXCLUSIVE_WRITER`."""
+    """The entry owns a block, and the slot is the next one not computed. Who else reads it: see `EXCLUSIVE_WRITER`."""
     next_one = a.all_of(at.slot == cache.computed[at.entry], at.slot >= 0, at.slot < cache.block_size)
     return a.all_of(pools.is_owner(cache.pool, at.entry), next_one)
 
@@ -201,7 +201,10 @@ class Rule:
 
 
 EXCLUSIVE_WRITER = Rule(
-    "exclusive-writer", "entry", spoils_nothing, "whoever reads the slot that is written must find there what is written"
+    "exclusive-writer",
+    "entry",
+    spoils_nothing,
+    "whoever reads the slot that is written must find there what is written",
 )
 SAME_CONTENT = Rule(
     "same-content", "number", holds_the_same, "the block here holds what the entry's block on the other device holds"

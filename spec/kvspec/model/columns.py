@@ -37,7 +37,8 @@ class Column(Protocol):
 
 
 class Cells:
-    """A few cells, by index, whose index may be a term. A read elsewhere gives NOTHING, a put elsewhere changes nothing.
+    """A few cells, by index, whose index may be a term. A read elsewhere gives NOTHING, a put elsewhere changes
+    nothing.
 
     The cells are made when they are first read: a claim that never reads a column has no unknowns for it.
     """

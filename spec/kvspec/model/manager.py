@@ -46,7 +46,7 @@ Entry = tuple[int, int]
 """A place in a block table: the sequence, and the index in its table."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Seq:
     """One live sequence.
 
@@ -67,7 +67,14 @@ class Seq:
         return [(self.id, index) for index in range(self.entries)]
 
 
-@dataclass(frozen=True)
+def lies_on(seq: Seq) -> Device | None:
+    """The device on which the block table of a sequence lies, if it has one."""
+    if seq.status is Status.RUNNING:
+        return GPU
+    return CPU if seq.status is Status.SWAPPED else None
+
+
+@dataclass(frozen=True, slots=True)
 class Manager:
     """One state of the manager. seqs: the live sequences, in the order they joined. ended: ids that were in use."""
 
@@ -85,6 +92,11 @@ class Manager:
         """The group's sequences of this status, in the order they joined."""
         return [seq for seq in self.seqs if seq.group == group and seq.status is status]
 
+    def computed(self, seq: Seq) -> int:
+        """Slots that the sequence reads, on the device where its block table lies."""
+        device = lies_on(seq)
+        return sum(self.cache(device).computed[entry] for entry in seq.table()) if device else 0
+
 
 class Fired(NamedTuple):
     """One micro-step that was done: its name, the device it changed, the entry it was about."""
@@ -94,7 +106,7 @@ class Fired(NamedTuple):
     entry: Entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Performed:
     """What became of one operation.
 
@@ -135,14 +147,11 @@ def perform(before: Manager, op: Operation) -> Performed:
 
     Raises Impossible where a micro-step is not possible for another reason than that no block is free.
     """
-    request = demand_of(before, op)
-    if request is None:
-        return carry_out(before, op)
-    device, demand = request
-    answer = verdict(demand, before.cache(device).pool.free)
-    if answer is not Verdict.OK and not getattr(op, "force", False):
+    answer, demand = ask(before, op)
+    if answer not in (None, Verdict.OK) and not getattr(op, "force", False):
         return Performed(before, Result.REFUSED, (), answer, demand)
-    return replace(carry_out(before, op), verdict=answer, demand=demand)
+    done = carry_out(before, op)
+    return Performed(done.after, done.result, done.fired, answer, demand)
 
 
 def carry_out(before: Manager, op: Operation) -> Performed:
@@ -158,11 +167,15 @@ def carry_out(before: Manager, op: Operation) -> Performed:
 # -- guards ---------------------------------------------------------------------------------------------
 
 
-def verdict(demand: Demand, free: int) -> Verdict:
-    """What a guard answers to a demand on a pool with so many free blocks."""
-    if guards.is_ok(demand, free):
-        return Verdict.OK
-    return Verdict.NEVER if guards.is_never(demand) else Verdict.LATER
+def ask(state: Manager, op: Operation) -> tuple[Verdict, Demand] | tuple[None, None]:
+    """What the operation's guard answers, and to what demand; None where it has none."""
+    request = demand_of(state, op)
+    if request is None:
+        return None, None
+    device, demand = request
+    if guards.is_ok(demand, state.cache(device).pool.free):
+        return Verdict.OK, demand
+    return Verdict.NEVER if guards.is_never(demand) else Verdict.LATER, demand
 
 
 def demand_of(state: Manager, op: Operation) -> tuple[Device, Demand] | None:
@@ -258,23 +271,19 @@ class _Work:
         return [entry for seq in self.seqs.values() if lies_on(seq) is device for entry in seq.table()]
 
 
-def lies_on(seq: Seq) -> Device | None:
-    """The device on which the block table of a sequence lies, if it has one."""
-    if seq.status is Status.RUNNING:
-        return GPU
-    return CPU if seq.status is Status.SWAPPED else None
-
-
 def _allocate(work: _Work, op: Allocate) -> None:
     if op.tokens is not None:
         for seq_id in op.seqs:
             work.put(Seq(seq_id, op.group, op.tokens))
-    first, *others = work.having(op.group, Status.WAITING)
-    admitted = replace(first, seen=len(first.tokens), status=Status.RUNNING, scheduled=True)
-    admitted = _grow(work, admitted, len(first.tokens) + op.lookahead)
-    work.put(admitted)
+    first, *others = (_admitted(seq) for seq in work.having(op.group, Status.WAITING))
+    first = _grow(work, first, first.seen + op.lookahead)
+    work.put(first)
     for other in others:
-        _share_table(work, admitted, replace(admitted, id=other.id))
+        _share_table(work, first, replace(other, entries=first.entries))
+
+
+def _admitted(seq: Seq) -> Seq:
+    return replace(seq, seen=len(seq.tokens), status=Status.RUNNING, scheduled=True)
 
 
 def _append(work: _Work, op: Append) -> None:
@@ -381,8 +390,10 @@ def _free(work: _Work, op: Free) -> None:
 
 
 def _reset_all(work: _Work, op: ResetAll) -> None:
-    for seq in work.seqs.values():
-        _release_table(work, seq)
+    for device in (GPU, CPU):
+        for seq in work.seqs.values():
+            if lies_on(seq) is device:
+                _release_table(work, seq)
     work.seqs, work.ended = {}, frozenset()
 
 

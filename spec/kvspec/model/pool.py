@@ -30,9 +30,9 @@ EMPTY = NOTHING
 class Pool:
     """The blocks 0 .. size-1 of one device, and who owns them.
 
-    ref[b]: refcount of block b. tab[e]: block that entry e names, or EMPTY. rank[e]: which owner of its block entry e is.
-    at[b, r]: the owner of block b that has rank r. perm[i]: a permutation of the blocks, of which the first `free` are
-    the free list. pos[b]: where block b stands in it.
+    ref[b]: refcount of block b. tab[e]: block that entry e names, or EMPTY. rank[e]: which owner of its block entry e
+    is. at[b, r]: the owner of block b that has rank r. perm[i]: a permutation of the blocks, of which the first `free`
+    are the free list. pos[b]: where block b stands in it.
     """
 
     size: Any

@@ -87,5 +87,7 @@ WRITE = MicroStep(
     rule=EXCLUSIVE_WRITER,
 )
 
-MICRO_STEPS: dict[str, MicroStep] = {step.name: step for step in (TAKE, SHARE, RELEASE, REPLACE, TRANSFER, FOLLOW, WRITE)}
+MICRO_STEPS: dict[str, MicroStep] = {
+    step.name: step for step in (TAKE, SHARE, RELEASE, REPLACE, TRANSFER, FOLLOW, WRITE)
+}
 """Every micro-step, by name."""

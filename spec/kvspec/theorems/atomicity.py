@@ -1,11 +1,11 @@
 """A refused operation, and one that fails half way, leaves everything as it was.
 
 A refused operation happens to nothing. One that fails has done some micro-steps, and takes them back in reverse order:
-each micro-step that an operation may fail after has an inverse made of micro-steps, after which whatever can be observed
-is as before: the tables, the refcounts, how many blocks are free and which, what every entry must read, and what the
-blocks that are owned hold. By induction over the micro-steps done, taking all of them back leaves no trace: what a
-micro-step does to what can be observed depends on nothing else (`refinement`). Releases come last in every operation and
-a write is not part of one that can fail, so neither is ever taken back.
+each micro-step that an operation may fail after has an inverse made of micro-steps, after which whatever can be
+observed is as before: the tables, the refcounts, how many blocks are free and which, what every entry must read, and
+what the blocks that are owned hold. By induction over the micro-steps done, taking all of them back leaves no trace:
+what a micro-step does to what can be observed depends on nothing else (`refinement`). Releases come last in every
+operation and a write is not part of one that can fail, so neither is ever taken back.
 
 Only the ghosts may differ, and the order of the free list where a copy is taken back.
 """

@@ -47,11 +47,23 @@ def _start(a: Algebra, owners: Any) -> Claim:
     return Claim([owners >= 1], _accounted(a, Shared(owners, 0), owners, 0))
 
 
-@AREA.induction("turns.next", "Each owner's turn keeps the count exact.")
-def _next(a: Algebra, owners: Any, writers: Any, still: Any, copies: Any) -> Claim:
+def _next(a: Algebra, owners: Any, writers: Any, still: Any, copies: Any) -> tuple[list[Any], list[Named]]:
+    """What is given before an owner's turn, and what is counted after it."""
     block = Shared(still, copies)
     given = [owners >= 1, writers >= 0, writers < owners, *_counted(a, block, owners, writers)]
-    return Claim(given, _accounted(a, write(a, block), owners, writers + 1))
+    return given, _counted(a, write(a, block), owners, writers + 1)
+
+
+@AREA.induction("turns.next.copies-counted", "Each owner's turn keeps the number of copies exact.")
+def _next_copies(a: Algebra, owners: Any, writers: Any, still: Any, copies: Any) -> Claim:
+    given, (copies_counted, _) = _next(a, owners, writers, still, copies)
+    return Claim(given, copies_counted.fact)
+
+
+@AREA.induction("turns.next.owners-left", "Each owner's turn keeps the number of those who are left exact.")
+def _next_owners(a: Algebra, owners: Any, writers: Any, still: Any, copies: Any) -> Claim:
+    given, (_, owners_left) = _next(a, owners, writers, still, copies)
+    return Claim(given, owners_left.fact)
 
 
 @AREA.lemma("turns.last-in-place", "When every other owner has written, the last one writes in place.")
@@ -64,8 +76,7 @@ def _last_in_place(a: Algebra, owners: Any, still: Any, copies: Any) -> Claim:
 
 @AREA.induction(
     "turns.any-order",
-    "Whoever writes next, what a block will still cost falls by what this write takes: blocks and sequences add up in any "
-    "order.",
+    "Whoever writes next, what a block will still cost falls by what this write takes: in any order it adds up.",
 )
 def _any_order(a: Algebra, owners: Any, writers: Any) -> Claim:
     after = write(a, Shared(owners, 0))

@@ -1,10 +1,10 @@
 """What a sequence reads is what was written for it, whatever is shared, copied, moved or freed.
 
-The invariant of `kvspec.model.cache` says that every entry reads back what it must. It holds at the start and is kept by
-each micro-step, for any number of blocks, slots and entries; of `write` it takes the exclusive-writer rule, which follows
-wherever the writer is the block's only owner, as it is after copy-on-write. The laws of contents are consequences.
-Copies and transfers take effect here when they are decided: an engine that puts them off executes them in the order in
-which they were decided and before anything is written, which is the same.
+The invariant of `kvspec.model.cache` says that every entry reads back what it must. It holds at the start and is kept
+by each micro-step, for any number of blocks, slots and entries; of `write` it takes the exclusive-writer rule, which
+follows wherever the writer is the block's only owner, as it is after copy-on-write. The laws of contents are
+consequences. Copies and transfers take effect here when they are decided: an engine that puts them off executes them in
+the order in which they were decided and before anything is written, which is the same.
 
 Wrong variants, among them each step without the rule that makes it right, are in `wrong_data`.
 """
@@ -19,7 +19,7 @@ from kvspec.laws.table import Tenancy
 from kvspec.model.cache import CONTENTS, SAME_CONTENT, At, Cache, reads, spoils_nothing
 from kvspec.model.pool import PRISTINE, Conjunct, is_empty
 from kvspec.model.steps import FOLLOW, MICRO_STEPS, REPLACE, TRANSFER, WRITE, MicroStep
-from kvspec.theorems.happening import Do, add_general, contents_of, somewhere
+from kvspec.theorems.happening import add_general, contents_of, somewhere
 from kvspec.theorems.obligation import Area, Claim, Kind, claim_law
 from kvspec.theorems.ownership import KEPT
 from kvspec.theorems.worlds import ClaimIn, World, holds_of_any, invariant, named, sound_cache
@@ -200,7 +200,9 @@ def _left_alone(world: World) -> Claim:
 def _moved(world: World) -> Claim:
     happened, a, slot = contents_of(world, TRANSFER), world.a, world.number("slot")
     after, p = happened.after, happened.at.entry
-    return claim_law(a, "data.swap-content", Moved(wrong_slot(a, after, p, slot)), [*happened.given, reads(a, after, p, slot)])
+    return claim_law(
+        a, "data.swap-content", Moved(wrong_slot(a, after, p, slot)), [*happened.given, reads(a, after, p, slot)]
+    )
 
 
 def _outsiders_unharmed(world: World) -> Claim:
@@ -238,7 +240,9 @@ def _shared_still(world: World) -> Claim:
 def _follower_reads(world: World) -> Claim:
     happened, a, slot = contents_of(world, FOLLOW), world.a, world.number("slot")
     after, q = happened.after, happened.at.entry
-    return claim_law(a, "data.swap-content", Moved(wrong_slot(a, after, q, slot)), [*happened.given, reads(a, after, q, slot)])
+    return claim_law(
+        a, "data.swap-content", Moved(wrong_slot(a, after, q, slot)), [*happened.given, reads(a, after, q, slot)]
+    )
 
 
 add(

@@ -184,7 +184,7 @@ def _table_stays_tight(
 )
 def _table_covers(a: Algebra, block_size: Any, moves: Any, table: Any, slots: Any, copies: Any) -> Claim:
     now = Performing(0, moves, table, slots, copies)
-    given = [block_size >= 1, a.negate(wants_a_block(a, now, block_size))]
+    given = [block_size >= 1, Named("wants-no-more", a.negate(wants_a_block(a, now, block_size)))]
     return claim_law(a, "table.covers", Row(now.table, now.slots, block_size), given)
 
 

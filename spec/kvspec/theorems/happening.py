@@ -53,7 +53,9 @@ def possible(world: World, step: MicroStep, cache: Cache, at: At) -> list[Any]:
 def everywhere(world: World, rule: Rule, cache: Cache, at: At) -> Any:
     """Whether the rule holds of every reader, or of every slot."""
     holds = rule.holds
-    return world.every(Conjunct(rule.name, (rule.over,), lambda a, cache, it: holds(a, cache, at, it), rule.words), cache)
+    return world.every(
+        Conjunct(rule.name, (rule.over,), lambda a, cache, it: holds(a, cache, at, it), rule.words), cache
+    )
 
 
 def owners_of(world: World, step: MicroStep, do: Do | None = None) -> Happening:
@@ -78,9 +80,7 @@ def _happening(world: World, step: MicroStep, do: Do | None, before: Cache, at: 
     return Happening(before, after, at, [*given, *possible(world, step, before, at)])
 
 
-def add_general(
-    area: Area, name: str, kind: Kind, statement: str, claim: ClaimIn, few: Few = FEW, **more: Any
-) -> None:
+def add_general(area: Area, name: str, kind: Kind, statement: str, claim: ClaimIn, few: Few = FEW, **more: Any) -> None:
     """Add an obligation that is proved for any number, with examples among a few."""
     names = names_in_few(claim, few)
     area.add(name, kind, statement, in_few(claim, few), unknowns=names, general=in_any(claim), **more)

@@ -1,8 +1,8 @@
 """Nothing is redundant: every hypothesis that has a name is needed by some proof, or it is said why it is there.
 
 For each part of each invariant, of what is assumed of a group and a pool, and of the rules of micro-steps, a proof is
-named that fails without it: the hypothesis is dropped, and the solver finds a small example in which all the others hold
-and the claim does not. For each term of each guard, `GUARD_TERMS` names the wrong variant that leaves it out.
+named that fails without it: the hypothesis is dropped, and the solver finds a small example in which all the others
+hold and the claim does not. For each term of each guard, `GUARD_TERMS` names the wrong variant that leaves it out.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ WITNESSES: dict[str, str] = {
     "all-in-order": "ownership.start.free-iff-unowned",
     "all-free": "ownership.start.free-in-range",
     "possible": "ownership.take.conserves",
+    "premise": "guards.allocate.sound",
     # what is read
     "read-back": "data.reader.reads-back",
     "exclusive-writer": "data.write.spoils-nobody",
@@ -52,6 +53,7 @@ WITNESSES: dict[str, str] = {
     "taken-from-free": "guards.allocate.sound",
     "taken-of-need": "guards.allocate.sound",
     "tight-so-far": "guards.table.tight",
+    "wants-no-more": "guards.table.covers",
     "owners-left": "copying.turns.last-in-place",
     # what is assumed of a pool and a group
     "slots-not-negative": "guards.allocate.starts",
@@ -71,11 +73,11 @@ WITNESSES: dict[str, str] = {
 """For each named hypothesis, a proof that fails without it."""
 
 UNNEEDED: dict[str, str] = {
-    "each-place-one-block": "follows from the other parts by counting (each block stands in one of as many places), which "
-    "a proof for any number of blocks cannot do: it is an instance of the pigeonhole principle",
+    "each-place-one-block": "follows from the other parts by counting, each block standing in one of as many places, "
+    "which a proof for any number of blocks cannot do: it is an instance of the pigeonhole principle",
     "within-block": "claimed for its own sake: no entry reads beyond its block; nothing else rests on it",
     "copies-counted": "what the induction is about: the number of copies itself; nothing else rests on it",
-    "block-size-positive": "what a quotient means presupposes it: without it the definition of the quotient, which is a "
+    "block-size-positive": "what a quotient means presupposes it: without it, the definition of the quotient, a "
     "hypothesis too, has no solution",
 }
 """The named hypotheses that no proof fails without, each with the reason why it is there."""

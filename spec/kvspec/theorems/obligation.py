@@ -13,6 +13,7 @@ from typing import Any
 
 from kvspec.algebra import Algebra
 from kvspec.laws import CATALOGUE
+from kvspec.laws.base import always
 
 
 class Kind(str, Enum):
@@ -65,12 +66,18 @@ Build = Callable[..., Claim]
 """Called with an algebra and a value for each unknown by name: terms to pose the claim, numbers to evaluate it."""
 
 
+PREMISE = "premise"
+"""The name of the hypothesis that a law applies."""
+
+
 def claim_law(a: Algebra, law: str, case: Any, given: Sequence[Any]) -> Claim:
     """The law of this id holds of the case. Its premise is among what is given, so that it is known to be met."""
     rule = CATALOGUE[law]
     if not isinstance(case, rule.case):
         raise TypeError(f"{law} speaks of a {rule.case.__name__}, not of a {type(case).__name__}")
-    return Claim([*given, rule.applies(a, case)], rule.holds(a, case))
+    if rule.applies is always:
+        return Claim(list(given), rule.holds(a, case))
+    return Claim([*given, Named(PREMISE, rule.applies(a, case))], rule.holds(a, case))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Operations are made of micro-steps that are always possible: an approved operation is never stuck at one of them.
 
-`guards` counts blocks, `ownership` and `data` know which ones; here they meet. While an approved operation is on course,
-and the pool has as many free blocks as was counted, each micro-step that it comes to is possible and takes exactly the
-block that was counted for it. By induction over the rounds of its loops the whole operation is performed, and whatever is
-kept by each micro-step is kept by it. Micro-steps that take no block need no guard: that they are possible follows from
-the tables alone.
+`guards` counts blocks, `ownership` and `data` know which ones; here they meet. While an approved operation is on
+course, and the pool has as many free blocks as was counted, each micro-step that it comes to is possible and takes
+exactly the block that was counted for it. By induction over the rounds of its loops the whole operation is performed,
+and whatever is kept by each micro-step is kept by it. Micro-steps that take no block need no guard: that they are
+possible follows from the tables alone.
 
 `PARTS` names, for each part of each operation of `kvspec.model.operations`, the theorem that says so.
 """
@@ -85,8 +85,8 @@ for _op, _parts in COMPOSED.items():
             add(
                 _name(_op, _part),
                 Kind.INDUCTION,
-                f"An approved {_op} never comes to a {_part.step} on the {_part.device.value.upper()} that finds no free "
-                "block, and takes the one that was counted.",
+                f"An approved {_op} never comes to a {_part.step} on the {_part.device.value.upper()} that finds no "
+                "free block, and it takes the one that was counted.",
                 _never_stuck(_guard, _part),
                 rests_on=(*COURSE, f"guards.{_guard}.starts", f"guards.{_guard}.sound"),
             )

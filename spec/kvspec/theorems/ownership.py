@@ -41,6 +41,7 @@ from kvspec.theorems.worlds import ClaimIn, Few, World, holds_of_any, in_few, in
 
 AREA = Area("ownership")
 
+
 def add(name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> None:
     """Add an obligation about any number of blocks and entries."""
     add_general(AREA, name, kind, statement, claim, **more)
@@ -327,7 +328,9 @@ for _step in MICRO_STEPS.values():
     )
 for _step in MICRO_STEPS.values():
     _statement = f"A {_step.name} takes {'one free block' if _step.takes else 'no block'}"
-    _statement += ", and gives one back exactly if it was the last owner's." if _step is RELEASE else ", and gives none back."
+    _statement += (
+        ", and gives one back exactly if it was the last owner's." if _step is RELEASE else ", and gives none back."
+    )
     add(f"{_step.name}.takes", Kind.LEMMA, _statement, _takes(_step), rests_on=KEPT)
 add(
     "take.spends",

@@ -1,35 +1,46 @@
 """What a judge can observe is enough: tables, free counts, copies and transfers decide the laws of owners and contents.
 
-A judge sees no ranks, no free list and, of many managers, no refcounts. Here it is shown that it need not. *Owners*: take
-any state of the model and any change that a judge who knows tables and free counts lets pass; then some micro-step of the
-model makes exactly this change. So, by induction over what was observed, there is a state of the model behind every
-history that passes, and all that is proved of those states holds of it. A manager may hand out whichever free block it
-likes, so the free list is first reordered, which changes nothing that can be observed. *Contents*: the judge's ledger
-repeats the writes, copies and transfers that it was told of, so it holds what memory holds; and it is enough to check the
-entries that an operation touched, of whatever manager, for every entry to read back what it must.
+A judge sees no ranks, no free list and, of many managers, no refcounts. Here it is shown that it need not. *Owners*:
+take any state of the model and any change that a judge who knows tables and free counts lets pass; then some micro-step
+of the model makes exactly this change. So, by induction over what was observed, there is a state of the model behind
+every history that passes, and all that is proved of those states holds of it. A manager may hand out whichever free
+block it likes, so the free list is first reordered, which changes nothing that can be observed. *Contents*: the judge's
+ledger repeats the writes, copies and transfers that it was told of, so it holds what memory holds; and it is enough to
+check the entries that an operation touched, of whatever manager, for every entry to read back what it must.
 
-That less would not be enough is shown by the wrong variants at the end: for each observation, two histories that a judge
-without it cannot tell apart, one of which breaks a law.
+That less would not be enough is shown by the wrong variants at the end: for each observation, two histories that a
+judge without it cannot tell apart, one of which breaks a law.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from kvspec.algebra import Algebra
-from kvspec.laws.accounting import Block, Pool as PoolCounts, Release
-from kvspec.laws.data import Moved, Read, Write
-from kvspec.model.cache import Cache, At, reads, reads_its_own, replace_shared, transfer, write
+from kvspec.laws.data import Read
+from kvspec.model.cache import Cache, reads, reads_its_own
 from kvspec.model.columns import Column
-from kvspec.model.pool import INVARIANT, Conjunct, Pool, can_take, is_block, is_empty, is_owner, next_block, rank_has_owner, release, share, take
-from kvspec.model.steps import REPLACE, TRANSFER, WRITE
+from kvspec.model.pool import (
+    INVARIANT,
+    Conjunct,
+    Pool,
+    can_take,
+    is_block,
+    is_empty,
+    is_owner,
+    next_block,
+    rank_has_owner,
+    release,
+    share,
+    take,
+)
+from kvspec.model.steps import WRITE
 from kvspec.theorems.data import READ_BACK, wrong_slot
-from kvspec.theorems.happening import POSSIBLE, add_general, contents_of
+from kvspec.theorems.happening import add_general, contents_of
 from kvspec.theorems.obligation import Area, Claim, Kind, Named, claim_law
 from kvspec.theorems.ownership import KEPT
-from kvspec.theorems.worlds import ClaimIn, World, holds_of_any, in_few, invariant, names_in_few, sound_cache
+from kvspec.theorems.worlds import ClaimIn, World, holds_of_any, invariant
 
 AREA = Area("refinement")
 
@@ -44,7 +55,9 @@ def add(name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> N
 
 def unnamed(world: World, pool: Pool, block: Any) -> Named:
     """What a judge sees who looks the block up in every table: nobody names it."""
-    nobody = Conjunct("unnamed", ("entry",), lambda a, pool, entry: a.negate(pool.tab[entry] == block), "nobody names it")
+    nobody = Conjunct(
+        "unnamed", ("entry",), lambda a, pool, entry: a.negate(pool.tab[entry] == block), "nobody names it"
+    )
     return Named("unnamed", world.every(nobody, pool))
 
 
@@ -77,7 +90,9 @@ def _unnamed_is_free(world: World) -> Claim:
 def _named_is_held(world: World) -> Claim:
     pool, p, a = world.pool("pool"), world.entry("p"), world.a
     block = pool.tab[p]
-    return Claim([*invariant(world, pool), is_owner(pool, p)], a.all_of(pool.ref[block] >= 1, pool.pos[block] >= pool.free))
+    return Claim(
+        [*invariant(world, pool), is_owner(pool, p)], a.all_of(pool.ref[block] >= 1, pool.pos[block] >= pool.free)
+    )
 
 
 def _reordered(world: World) -> tuple[Pool, Pool, Any, list[Any]]:

@@ -193,6 +193,7 @@ class GeneralWorld:
 
 # -- a few ----------------------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True)
 class Few:
     """How many blocks, entries, and slots in a block there are in a finite world."""

@@ -1,7 +1,9 @@
-"""How a wrong micro-step is refuted: a claim about any way to do it, one way that breaks the claim and one that keeps it.
+"""How a wrong micro-step is refuted: a claim about any way to do it, one way that breaks the claim and one that keeps
+it.
 
 The claim is posed in the finite world, of a cache of a few blocks that is as it should be. It is stated by counting
-owners, entries of the free list and slots, not by the invariant. Knows how to pose and to tell it; must not know any law.
+owners, entries of the free list and slots, not by the invariant. Knows how to pose and to tell it; must not know any
+law.
 """
 
 from __future__ import annotations
@@ -24,4 +26,6 @@ def refute(area: Area, name: str, law: str, statement: str, claim: ClaimOf, wron
     def tell(example: Mapping[str, int]) -> list[Moment]:
         return moments(broken, example)
 
-    area.add(name, Kind.REFUTATION, statement, in_few(broken), unknowns=unknowns, law=law, right=in_few(kept), tell=tell)
+    area.add(
+        name, Kind.REFUTATION, statement, in_few(broken), unknowns=unknowns, law=law, right=in_few(kept), tell=tell
+    )

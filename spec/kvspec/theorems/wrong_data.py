@@ -112,7 +112,12 @@ def _follows_right(do: Do) -> ClaimIn:
         world.show("before", before, at)
         after = do(a, before, at)
         world.show("after the follow", after, at)
-        given = [*sound_cache(world, before), *sound_cache(world, source), FOLLOW.can(a, before, at), before.pool.free > 0]
+        given = [
+            *sound_cache(world, before),
+            *sound_cache(world, source),
+            FOLLOW.can(a, before, at),
+            before.pool.free > 0,
+        ]
         slot = world.number("at_slot")
         wrong = wrong_slot(a, after, at.entry, slot)
         return claim_law(a, "data.swap-content", Moved(wrong), [*given, reads(a, after, at.entry, slot)])
@@ -131,7 +136,7 @@ def reused(world: World, cache: Cache, block: Any, r: Any) -> tuple[Cache, list[
 
 
 def _copied_in_time(do: Do) -> ClaimIn:
-    """p leaves a block by copy-on-write, its other owner q releases it, r takes it and writes; then `do` happens."""
+    """P leaves a block by copy-on-write, its other owner q releases it, r takes it and writes; then `do` happens."""
 
     def claim(world: World) -> Claim:
         a, happened = world.a, contents_of(world, REPLACE)
@@ -151,7 +156,7 @@ def _copied_in_time(do: Do) -> ClaimIn:
 
 
 def _moved_in_time(do: Do) -> ClaimIn:
-    """p is transferred, its block over there released, taken by r and written; then `do` happens."""
+    """P is transferred, its block over there released, taken by r and written; then `do` happens."""
 
     def claim(world: World) -> Claim:
         a, happened = world.a, contents_of(world, TRANSFER)

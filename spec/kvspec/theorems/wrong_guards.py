@@ -2,8 +2,8 @@
 
 A proof that nothing could fail proves nothing. Here each rule is bent the way published managers had it, or easily
 could, and the solver has to find a small pool and sequence where the bent rule breaks the law and the right one keeps
-it. The operation itself is performed block by block, unrolled, for a group of one or two sequences: no quantifiers and no
-invariant, so that the example can be repeated on plain numbers.
+it. The operation itself is performed block by block, unrolled, for a group of one or two sequences: no quantifiers and
+no invariant, so that the example can be repeated on plain numbers.
 """
 
 from __future__ import annotations

@@ -16,14 +16,14 @@ from kvspec.laws.accounting import Release
 from kvspec.laws.data import Moved, Read
 from kvspec.laws.robust import Failure
 from kvspec.model.cache import At, Cache, reads
-from kvspec.model.pool import is_block, is_empty
+from kvspec.model.pool import is_block
 from kvspec.model.steps import REPLACE, SHARE, TAKE, TRANSFER, WRITE, MicroStep
 from kvspec.theorems.atomicity import OBSERVED, release_again, share_again
 from kvspec.theorems.data import wrong_slot
 from kvspec.theorems.happening import Do, Happening, contents_of, owners_of, somewhere
 from kvspec.theorems.obligation import Area, Claim, claim_law
 from kvspec.theorems.ownership import is_held
-from kvspec.theorems.worlds import ClaimIn, World, invariant, sound_cache
+from kvspec.theorems.worlds import ClaimIn, World, sound_cache
 from kvspec.theorems.wrong import ClaimOf, refute
 
 AREA = Area("atomicity")
@@ -33,7 +33,7 @@ JUDGES = Area("refinement")
 
 
 def _taken_back(step: MicroStep, part: str) -> Callable[[Do], ClaimIn]:
-    """The step happened, and `undo` is to take it back. It is given where it happened, and the cache before as source."""
+    """The step happened, and is to be taken back: `at` says where, and has the cache before it as its source."""
 
     def of(undo: Do) -> ClaimIn:
         def claim(world: World) -> Claim:
