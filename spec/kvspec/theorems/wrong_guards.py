@@ -14,7 +14,7 @@ from typing import Any
 
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import SequenceCounts, blocks_for, blocks_touched, full_blocks
-from kvspec.guards import Demand, append_demand, append_need, is_never, is_ok, swap_in_demand
+from kvspec.guards import Demand, append_demand, is_never, is_ok, swap_in_demand
 from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
 from kvspec.theorems.arithmetic import ranges
 from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
@@ -109,19 +109,26 @@ def _performed(guard: str, law: str, decide: Decide) -> Build:
         end, ended = run(a, start, seqs, u.lookahead, u.block_size, MOST)
         alone = decide(a, Numbers(**{**numbers, "free": request.alone}))
         claim = _claim_of(a, law, Case(u, decide(a, u), alone, request, end, ended))
-        return Claim([*premises(a, u), *_one_real_sequence(a, u), *claim.given], claim.goal)
+        return Claim([*premises(a, u), *_real(guard, a, u), *claim.given], claim.goal)
 
     return build
 
 
-def _one_real_sequence(a: Algebra, u: Numbers) -> list[Any]:
-    """One sequence, whose table is what is moved, and which writes to shared blocks that it has, if it writes at all.
+def _real(guard: str, a: Algebra, u: Numbers) -> list[Any]:
+    """What is so of every group and pool that can really be: the proofs do without it, an example is easier to believe.
 
-    The proofs do without the latter, and without the ranges; an example is easier to believe with them.
+    A group that is admitted has nothing yet. Any other has a first sequence with a table of what it has seen, whose blocks
+    are what is moved or held, and which writes to shared blocks of it, if it writes at all.
     """
+    seq, nothing = first_sequence(u), [u.others == 0, u.shared_writes == 0]
+    always = [u.total >= 1, u.lookahead >= 0, u.free >= 0, u.elsewhere >= 0, *ranges(a, seq)]
+    if guard == "allocate":
+        return [*always, *nothing, u.seen == 0, u.blocks == 0, u.moved == 0, u.held == 0]
     writes = u.tokens + u.lookahead > u.seen
-    one = [u.moved == u.blocks, u.shared_writes <= a.ite(writes, u.blocks, 0), *ranges(a, first_sequence(u))]
-    return [*one, u.lookahead >= 0, u.free >= 0, u.elsewhere >= 0]
+    has_table = [u.seen >= 1, u.moved == u.blocks, u.shared_writes <= a.ite(writes, u.blocks, 0)]
+    if guard == "append":
+        return [*always, *has_table, u.held >= u.blocks]
+    return [*always, *has_table, u.held == 0, *([u.others == 0] if guard == "swap-out" else [])]
 
 
 def after_the_first(u: Numbers) -> SequenceCounts:
@@ -151,11 +158,15 @@ def _demand(guard: str, a: Algebra, u: Numbers, **changes: Any) -> Demand:
 
 
 def _append_of(a: Algebra, u: Numbers, seq: SequenceCounts, lookahead: Any) -> Decision:
-    return by_demand(append_demand(a, [seq], lookahead, u.block_size, u.total, u.held), u)
+    """The decision with the first sequence counted so, and the others right."""
+    demand = append_demand(a, [seq], lookahead, u.block_size, u.total, u.held)
+    return by_demand(replace(demand, need=demand.need + u.others), u)
 
 
 def _swap_in_of(a: Algebra, u: Numbers, seq: SequenceCounts, lookahead: Any) -> Decision:
-    return by_demand(swap_in_demand(a, u.moved, [seq], lookahead, u.block_size, u.total, u.watermark), u)
+    """The decision with the first sequence counted so, and the others right."""
+    demand = swap_in_demand(a, u.moved, [seq], lookahead, u.block_size, u.total, u.watermark)
+    return by_demand(replace(demand, need=demand.need + u.others), u)
 
 
 # -- too small a need: unsound --------------------------------------------------------------------------
@@ -178,9 +189,7 @@ def _swap_in_lookahead_ignored(a: Algebra, u: Numbers) -> Decision:
 
 @refute("append", "unseen-ignored", "admission.sound-append", "Append that does not count the tokens to be appended.")
 def _append_unseen_ignored(a: Algebra, u: Numbers) -> Decision:
-    demand = GUARDED["append"](a, u).demand
-    seen_only = append_need(a, replace(first_sequence(u), tokens=u.seen), u.lookahead, u.block_size)
-    return by_demand(replace(demand, need=seen_only + u.others), u)
+    return _append_of(a, u, replace(first_sequence(u), tokens=u.seen), u.lookahead)
 
 
 @refute("append", "lookahead-ignored", "admission.sound-append", "Append that does not count lookahead slots.")
@@ -200,7 +209,7 @@ def _copies_ignored(a: Algebra, u: Numbers) -> Decision:
     "Append that asks for one free block a sequence (vLLM's first generation): too few for a long lookahead.",
 )
 def _one_block_each(a: Algebra, u: Numbers) -> Decision:
-    return by_demand(_demand("append", a, u, need=1), u)
+    return by_demand(_demand("append", a, u, need=1 + u.others), u)
 
 
 @refute("append", "need-forgotten", "admission.sound-append", "Append that looks at the free blocks only.")
@@ -251,7 +260,8 @@ def _moved_ignored(a: Algebra, u: Numbers) -> Decision:
     "Swap-in that counts the append of one resumed sequence, though the group has more.",
 )
 def _first_resumed_only(a: Algebra, u: Numbers) -> Decision:
-    return _swap_in_of(a, u, first_sequence(u), u.lookahead)
+    demand = GUARDED["swap-in"](a, u).demand
+    return by_demand(replace(demand, need=demand.need - u.others), u)
 
 
 @refute(
@@ -261,7 +271,8 @@ def _first_resumed_only(a: Algebra, u: Numbers) -> Decision:
     "Append that counts what one running sequence needs, though the group has more.",
 )
 def _first_running_only(a: Algebra, u: Numbers) -> Decision:
-    return _append_of(a, u, first_sequence(u), u.lookahead)
+    demand = GUARDED["append"](a, u).demand
+    return by_demand(replace(demand, need=demand.need - u.others), u)
 
 
 @refute(
@@ -272,7 +283,7 @@ def _first_running_only(a: Algebra, u: Numbers) -> Decision:
 )
 def _swap_in_copies_ignored(a: Algebra, u: Numbers) -> Decision:
     demand = GUARDED["swap-in"](a, u).demand
-    return by_demand(replace(demand, need=demand.need - u.shared_writes - u.others), u)
+    return by_demand(replace(demand, need=demand.need - u.shared_writes), u)
 
 
 @refute(
@@ -383,12 +394,12 @@ def _touched(a: Algebra, u: Numbers) -> Any:
     "Append that counts every touched block (vLLM's second generation): a partial last block is filled in place.",
 )
 def _append_touched(a: Algebra, u: Numbers) -> Decision:
-    return by_demand(_demand("append", a, u, need=_touched(a, u)), u)
+    return by_demand(_demand("append", a, u, need=_touched(a, u) + u.others), u)
 
 
 @refute("swap-in", "touched", "admission.precise-swap-in", "Swap-in that counts every touched block as new.")
 def _swap_in_touched(a: Algebra, u: Numbers) -> Decision:
-    return by_demand(_demand("swap-in", a, u, need=u.moved + _touched(a, u)), u)
+    return by_demand(_demand("swap-in", a, u, need=u.moved + _touched(a, u) + u.others), u)
 
 
 @refute(
@@ -398,7 +409,7 @@ def _swap_in_touched(a: Algebra, u: Numbers) -> Decision:
     "Append that asks for one free block a sequence although the tokens fit in what is there.",
 )
 def _one_block_at_least(a: Algebra, u: Numbers) -> Decision:
-    return by_demand(_demand("append", a, u, need=1), u)
+    return by_demand(_demand("append", a, u, need=1 + u.others), u)
 
 
 @refute(
@@ -419,9 +430,8 @@ def _tail_counted_again(a: Algebra, u: Numbers) -> Decision:
     "Swap-in that forgets the lookahead blocks which are moved along, and are there to be used.",
 )
 def _swap_in_tail_counted_again(a: Algebra, u: Numbers) -> Decision:
-    demand = GUARDED["swap-in"](a, u).demand
     tailless = replace(first_sequence(u), blocks=blocks_for(a, u.seen, u.block_size))
-    return by_demand(replace(demand, need=u.moved + append_need(a, tailless, u.lookahead, u.block_size) + u.others), u)
+    return _swap_in_of(a, u, tailless, u.lookahead)
 
 
 @refute(
