@@ -14,6 +14,7 @@ from typing import Any
 from kvspec.algebra import Algebra
 from kvspec.laws import CATALOGUE
 from kvspec.laws.base import always
+from kvspec.story import Scene
 
 
 class Kind(str, Enum):
@@ -99,7 +100,7 @@ class Obligation:
     law: str | None = None
     general: Callable[[Any], Claim] | None = None
     right: Build | None = None
-    tell: Callable[[Mapping[str, int]], Any] | None = None
+    tell: Callable[[Mapping[str, int]], list[Scene]] | None = None
     rests_on: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

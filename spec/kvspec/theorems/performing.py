@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from kvspec.algebra import Algebra
+from kvspec.algebra import INTS, Algebra
 from kvspec.arithmetic import SequenceCounts
 
 
@@ -60,6 +60,30 @@ def take_one(a: Algebra, now: Performing, block_size: Any) -> Performing:
 def turn_to(now: Performing, seq: SequenceCounts, lookahead: Any) -> Performing:
     """Begin to append to the next sequence."""
     return replace(now, table=seq.blocks, slots=seq.tokens + lookahead, copies=seq.shared_writes)
+
+
+def moments(
+    start: Performing, seqs: Sequence[SequenceCounts], lookahead: int, block_size: int, most: int
+) -> list[tuple[str, Performing]]:
+    """The same run on plain numbers, told block by block: what each was taken for, and the operation after it."""
+    told, now = [], start
+    for seq in (None, *seqs):
+        now = now if seq is None else turn_to(now, seq, lookahead)
+        for _ in range(most):
+            if not wants_a_block(INTS, now, block_size):
+                break
+            wanted = _wanted(now, block_size)
+            if now.free <= 0:
+                return [*told, (f"a block is wanted {wanted}, and none is free: it runs out", now)]
+            now = take_one(INTS, now, block_size)
+            told.append((f"a block is taken {wanted}", now))
+    return [*told, ("it wants no more", now)]
+
+
+def _wanted(now: Performing, block_size: int) -> str:
+    if now.moves > 0:
+        return "for one that is moved"
+    return "for the table to grow" if now.table * block_size < now.slots else "for a copy-on-write"
 
 
 def guarded(a: Algebra, ok: Any, before: Performing, after: Performing) -> Performing:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kvspec.story import Scene, draw_cache, entry_name, wrong_reads
 from kvspec.theorems.happening import Do
 from kvspec.theorems.obligation import Area, Kind
 from kvspec.theorems.worlds import ClaimIn, Moment, in_few, moments, names_in_few
@@ -23,9 +24,17 @@ def refute(area: Area, name: str, law: str, statement: str, claim: ClaimOf, wron
     broken, kept = claim(wrong), claim(right)
     unknowns = tuple(dict.fromkeys((*names_in_few(broken), *names_in_few(kept))))
 
-    def tell(example: Mapping[str, int]) -> list[Moment]:
-        return moments(broken, example)
+    def tell(example: Mapping[str, int]) -> list[Scene]:
+        return [_scene(moment) for moment in moments(broken, example)]
 
     area.add(
         name, Kind.REFUTATION, statement, in_few(broken), unknowns=unknowns, law=law, right=in_few(kept), tell=tell
     )
+
+
+def _scene(moment: Moment) -> Scene:
+    drawings = [("here", draw_cache(moment.cache))]
+    if moment.at.source is not None:
+        drawings.append(("there", draw_cache(moment.at.source)))
+    said = "; ".join([f"{moment.words}, at {entry_name(moment.at.entry)}", *wrong_reads(moment.cache)])
+    return Scene(said, tuple(drawings))

@@ -8,17 +8,18 @@ no invariant, so that the example can be repeated on plain numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kvspec.algebra import Algebra
+from kvspec.algebra import INTS, Algebra
 from kvspec.arithmetic import SequenceCounts, blocks_for, blocks_touched, full_blocks
 from kvspec.guards import Demand, append_demand, is_never, is_ok, swap_in_demand
 from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
+from kvspec.story import Scene, draw_counts
 from kvspec.theorems.arithmetic import ranges
 from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
-from kvspec.theorems.performing import Performing, run
+from kvspec.theorems.performing import Performing, moments, run
 from kvspec.theorems.requests import GUARDED, UNKNOWNS, Numbers, Request, first_sequence, premises
 
 AREA = Area("guards")
@@ -136,6 +137,66 @@ def after_the_first(u: Numbers) -> SequenceCounts:
     return SequenceCounts(1, 1, 1 + u.lookahead, u.others)
 
 
+# -- the story of an example ----------------------------------------------------------------------------
+
+ANSWERS = {(True, False): "OK", (False, True): "NEVER", (False, False): "LATER", (True, True): "both OK and NEVER"}
+
+
+def _told(guard: str, law: str, decide: Decide) -> Callable[[Mapping[str, int]], list[Scene]]:
+    """What is asked, what the wrong and the right guard say, and what comes of doing it, block by block."""
+
+    def tell(example: Mapping[str, int]) -> list[Scene]:
+        u = Numbers(**example)
+        request, wrong, right = GUARDED[guard](INTS, u), decide(INTS, u), _right(guard)(INTS, u)
+        said, correct = (ANSWERS[bool(d.ok), bool(d.never)] for d in (wrong, right))
+        asked = f"{guard} is asked, and says {said}; right is {correct}: it takes {request.demand.need}"
+        asked += f" and must leave {request.demand.reserve}" if request.demand.reserve else ""
+        start, free = request.start, u.free
+        if law in ABOUT_ALONE:
+            free = request.alone
+            start = replace(start, free=free)
+        scenes = [Scene(_situation(guard, u), _pools(guard, u, u.free, 0, 0)), Scene(asked)]
+        if law in ABOUT_ALONE and free != u.free:
+            scenes.append(Scene("with every other group gone", _pools(guard, u, free, 0, 0)))
+        seqs = [] if request.first is None else [request.first, after_the_first(u)]
+        for words, now in moments(start, seqs, u.lookahead, u.block_size, MOST):
+            scenes.append(Scene(words, _pools(guard, u, now.free, now.taken, start.moves - now.moves)))
+        return scenes
+
+    return tell
+
+
+def _situation(guard: str, u: Numbers) -> str:
+    """The request in words."""
+    size = f"blocks of {counted_as(u.block_size, 'slot')}, watermark {u.watermark}, lookahead {u.lookahead}"
+    if guard == "allocate":
+        return f"a prompt of {counted_as(u.tokens, 'token')} waits; {size}"
+    state = "runs" if guard in ("append", "swap-out") else "is swapped out"
+    group = f"a sequence of {counted_as(u.tokens, 'token')} {state}, {u.seen} of them in its table of "
+    group += counted_as(u.blocks, "block")
+    group += f", {u.shared_writes} of which it shares" if u.shared_writes else ""
+    group += f"; another of its group needs {counted_as(u.others, 'block')}" if u.others else ""
+    return f"{group}; {size}"
+
+
+def counted_as(number: int, what: str) -> str:
+    """So many of something, in words."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _pools(guard: str, u: Numbers, free: int, taken: int, moved: int) -> tuple[tuple[str, str], ...]:
+    """The pool that is asked, and of a swap the one that is left."""
+    if guard == "append":
+        return (("GPU", draw_counts(u.total, u.held + taken, free)),)
+    if guard == "allocate":
+        return (("GPU", draw_counts(u.total, taken, free)),)
+    asked, left = ("CPU", "GPU") if guard == "swap-out" else ("GPU", "CPU")
+    return (asked, draw_counts(u.total, taken, free)), (
+        left,
+        f"{'[group]' * (u.moved - moved) or 'nothing of the group'}",
+    )
+
+
 def _right(guard: str) -> Decide:
     return lambda a, u: by_demand(GUARDED[guard](a, u).demand, u)
 
@@ -146,7 +207,8 @@ def refute(guard: str, name: str, law: str, statement: str) -> Callable[[Decide]
     def decorate(wrong: Decide) -> Decide:
         build, right = _performed(guard, law, wrong), _performed(guard, law, _right(guard))
         full_name = f"{guard}.wrong.{name}"
-        AREA.add(full_name, Kind.REFUTATION, statement, build, unknowns=(*UNKNOWNS, "elsewhere"), law=law, right=right)
+        unknowns, tell = (*UNKNOWNS, "elsewhere"), _told(guard, law, wrong)
+        AREA.add(full_name, Kind.REFUTATION, statement, build, unknowns=unknowns, law=law, right=right, tell=tell)
         return wrong
 
     return decorate

@@ -1,0 +1,100 @@
+"""An example as a story: what happens, moment by moment, with a drawing of the blocks at each.
+
+Knows how to draw a cache of a few blocks, or pools of which only counts are known; must not know what any example shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
+
+from kvspec.model.cache import Cache
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One moment. words: what happens. drawings: of each pool that matters then, by its name."""
+
+    words: str
+    drawings: tuple[tuple[str, str], ...] = ()
+
+
+def tell(scenes: Iterable[Scene]) -> list[str]:
+    """The story, line by line. A drawing that has not changed since it was last shown is not shown again."""
+    lines, shown = [], dict[str, str]()
+    for scene in scenes:
+        lines.append(scene.words)
+        for name, drawing in scene.drawings:
+            if shown.get(name) != drawing:
+                lines.append(f"    {name:5} {drawing}")
+                shown[name] = drawing
+    return lines
+
+
+# -- pools of which counts are known --------------------------------------------------------------------
+
+
+def draw_counts(total: int, groups: int, free: int) -> str:
+    """A pool as a row of boxes: the group's own blocks, those of others, and free ones; a need that finds none beyond."""
+    others = max(0, total - groups - free)
+    boxes = ["[group]"] * groups + ["[other]"] * others + ["[     ]"] * free
+    return f"{''.join(boxes) or 'no block'}   {free} free"
+
+
+# -- caches of a few blocks -----------------------------------------------------------------------------
+
+
+def draw_cache(cache: Cache) -> str:
+    """Each block with its number, who names it, what it holds where that is known, and whether it is in the free list."""
+    pool = cache.pool
+    listed = {pool.perm[place] for place in range(min(pool.free, pool.size))}
+    boxes = []
+    for block in range(pool.size):
+        owners = [entry_name(entry) for entry in _entries(cache) if pool.tab[entry] == block]
+        if block in listed:
+            owners.append("free")
+        elif not owners:
+            owners.append("lost")
+        count = f" ref {pool.ref[block]}" if pool.ref[block] != sum(o != "free" and o != "lost" for o in owners) else ""
+        boxes.append(f"{block}:[{' '.join(owners)}{count}{_contents(cache, block)}]")
+    beyond = [f"{entry_name(e)} names {pool.tab[e]}" for e in _entries(cache) if pool.tab[e] >= pool.size]
+    return "  ".join([*boxes, *beyond, f"  {pool.free} free"])
+
+
+def entry_name(entry: int) -> str:
+    """What an entry of a block table is called: a letter."""
+    return ascii_uppercase[entry]
+
+
+def _entries(cache: Cache) -> range:
+    """The entries of a finite world: they are numbered from 0."""
+    return range(len(cache.pool.tab.cells))  # type: ignore[attr-defined]
+
+
+def wrong_reads(cache: Cache) -> list[str]:
+    """Who reads what it must not, in words; nothing where the story is not about contents."""
+    try:
+        return [
+            f"{entry_name(entry)} reads {content_name(held)} and must read {content_name(must)}"
+            for entry in _entries(cache)
+            if 0 <= cache.pool.tab[entry] < cache.pool.size
+            for slot in range(min(cache.computed[entry], cache.block_size))
+            for held, must in [(cache.holds[cache.pool.tab[entry], slot], cache.must[entry, slot])]
+            if held != must
+        ]
+    except KeyError:
+        return []
+
+
+def content_name(content: int) -> str:
+    """What a content is called: a small letter."""
+    return ascii_lowercase[content] if 0 <= content < len(ascii_lowercase) else "?"
+
+
+def _contents(cache: Cache, block: int) -> str:
+    """What the slots of a block hold; nothing where the story is not about contents, so that there are none."""
+    try:
+        return " | " + " ".join(content_name(cache.holds[block, slot]) for slot in range(cache.block_size))
+    except KeyError:
+        return ""
