@@ -1,6 +1,6 @@
 """An example as a story: what happens, moment by moment, with a drawing of the blocks at each.
 
-Knows how to draw a cache of a few blocks, or pools of which only counts are known; must not know what any example shows.
+Knows how to draw a cache of a few blocks, or pools of which only counts are known; must not know what an example shows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def tell(scenes: Iterable[Scene]) -> list[str]:
 
 
 def draw_counts(total: int, groups: int, free: int) -> str:
-    """A pool as a row of boxes: the group's own blocks, those of others, and free ones; a need that finds none beyond."""
+    """A pool as a row of boxes: the group's own blocks, those of others, and free ones."""
     others = max(0, total - groups - free)
     boxes = ["[group]"] * groups + ["[other]"] * others + ["[     ]"] * free
     return f"{''.join(boxes) or 'no block'}   {free} free"
@@ -46,7 +46,7 @@ def draw_counts(total: int, groups: int, free: int) -> str:
 
 
 def draw_cache(cache: Cache) -> str:
-    """Each block with its number, who names it, what it holds where that is known, and whether it is in the free list."""
+    """Each block with its number, who names it or that it is free, and what it holds where that is known."""
     pool = cache.pool
     listed = {pool.perm[place] for place in range(min(pool.free, pool.size))}
     boxes = []

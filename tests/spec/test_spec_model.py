@@ -111,6 +111,41 @@ def _negated(build):
     return negated
 
 
+def says_nothing_new(obligation: Obligation) -> bool:
+    """Whether its goal is true by the definitions alone, or is one of its hypotheses."""
+    from kvspec.terms import Terms, truth
+
+    a = Terms()
+    numbers = {name: z3.Int(name) for name in obligation.unknowns}
+    claim = obligation.general(a) if obligation.general else obligation.build(a, **numbers)
+    goal = z3.simplify(truth(claim.goal))
+    return z3.is_true(goal) or any(z3.simplify(truth(fact)).eq(goal) for fact in claim.facts)
+
+
+TRUE_BY_DEFINITION = {
+    "guards.need.adds-up",
+    "guards.table.tight",
+    "ownership.share.keeps.free-in-range",
+    "ownership.follow.keeps.free-in-range",
+    "ownership.write.keeps.free-in-range",
+    "ownership.release.once",
+    *(f"ownership.write.{name}" for name in ("others-alone", "conserves", "no-double-free", "frame")),
+    *(f"ownership.{step}.takes" for step in ("take", "share", "transfer", "follow", "write")),
+    "ownership.share.takes-nothing",
+    *(f"atomicity.{step}.taken-back.contents" for step in ("take", "share", "follow")),
+    "atomicity.free.again",
+    "refinement.reorder.keeps.free-in-range",
+    "refinement.filled.share",
+}
+"""Theorems that a definition settles, mostly that a micro-step leaves alone what it does not touch. They are kept so
+that each table of theorems is whole; no other theorem may become one of them unnoticed.
+"""
+
+
+def test_the_theorems_that_say_nothing_new_are_these():
+    assert {o.id for o in OBLIGATIONS if o.kind in PROOFS and says_nothing_new(o)} == TRUE_BY_DEFINITION
+
+
 @pytest.mark.parametrize("guard", list(ASKED))
 def test_every_term_of_the_guard_has_a_variant_that_leaves_it_out(guard):
     for name in GUARD_TERMS[guard].values():

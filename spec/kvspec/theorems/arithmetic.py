@@ -118,15 +118,6 @@ def _append_covers(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: A
     return claim_law(a, "table.covers", Row(after, tokens + lookahead, block_size, blocks), given)
 
 
-@AREA.soundness(
-    "append.tight", "After an append the table holds no more than that, or what it held.", law="table.tight"
-)
-def _append_tight(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
-    seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
-    after = blocks_after_append(a, seq, lookahead, block_size)
-    return claim_law(a, "table.tight", Row(after, tokens + lookahead, block_size, blocks), given)
-
-
 @AREA.lemma("append.never-shrinks", "Appending takes no entry out of a table, and its growth is never negative.")
 def _append_never_shrinks(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
     seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
@@ -163,8 +154,8 @@ def _append_again(
 
 @AREA.lemma(
     "touched.bounds-growth",
-    "vLLM's estimate is never too low: a table grows by at most the blocks that its new slots touch, whatever tail of "
-    "an earlier lookahead it has.",
+    "The estimate of vLLM is never too low: a table grows by at most the blocks that its new slots touch, whatever tail "
+    "an earlier lookahead left.",
 )
 def _touched_bounds_growth(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
     seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)

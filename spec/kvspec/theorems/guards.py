@@ -316,7 +316,7 @@ def _add_guard(guard: str, asking: Asking) -> None:
         add("watermark", Kind.SOUNDNESS, statement, _leaves_watermark, law=law, rests_on=course)
     statement = f"A refused {guard}, performed, would get stuck or cross the reserve."
     add("precise", Kind.SOUNDNESS, statement, _precise(precise), law=precise, rests_on=course)
-    statement = f"{guard} does not answer NEVER where it would answer OK alone."
+    statement = f"No {guard} is answered NEVER that would be answered OK alone."
     add("never-is-final", Kind.SOUNDNESS, statement, _never_is_final, law="admission.never-is-final")
     statement = f"Where {guard} answers LATER, it succeeds with every other group gone, and is not alone yet."
     law = "admission.impossible-is-never"
@@ -326,7 +326,7 @@ def _add_guard(guard: str, asking: Asking) -> None:
     add("never-fails-alone", Kind.LEMMA, statement, _never_fails_alone, rests_on=rests_on)
     statement = f"A refused {guard} takes nothing and moves nothing."
     add("refused-is-nothing", Kind.SOUNDNESS, statement, _refused_is_nothing, law="robust.atomic-failure")
-    add("one-verdict", Kind.LEMMA, f"{guard} never answers both OK and NEVER.", _one_verdict)
+    add("one-verdict", Kind.LEMMA, f"No {guard} is answered both OK and NEVER.", _one_verdict)
 
 
 for _guard, _asking in GUARDED.items():

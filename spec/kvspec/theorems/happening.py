@@ -83,4 +83,4 @@ def _happening(world: World, step: MicroStep, do: Do | None, before: Cache, at: 
 def add_general(area: Area, name: str, kind: Kind, statement: str, claim: ClaimIn, few: Few = FEW, **more: Any) -> None:
     """Add an obligation that is proved for any number, with examples among a few."""
     names = names_in_few(claim, few)
-    area.add(name, kind, statement, in_few(claim, few), unknowns=names, general=in_any(claim), **more)
+    area.add(name, kind, statement, in_few(claim, few), unknowns=names, general=in_any(claim), posed=claim, **more)

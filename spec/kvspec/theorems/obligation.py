@@ -87,7 +87,8 @@ class Obligation:
 
     id: stable, `area.subject.claim`. unknowns: names of the whole numbers that `build` takes. law: the law of the
     catalogue that it is about. general: where `build` poses only a finite instance, the same claim for any number of
-    blocks and sequences; takes the solver's side of the algebra. right: of a refutation, the same claim about the
+    blocks and sequences; takes the solver's side of the algebra. posed: that claim in any world that hands out blocks
+    and sequences, be it to solve or to write. right: of a refutation, the same claim about the
     right rule; it must hold where the wrong variant fails. tell: what happens in an example, moment by moment.
     rests_on: other obligations that the argument needs.
     """
@@ -99,6 +100,7 @@ class Obligation:
     unknowns: tuple[str, ...]
     law: str | None = None
     general: Callable[[Any], Claim] | None = None
+    posed: Callable[[Any], Claim] | None = None
     right: Build | None = None
     tell: Callable[[Mapping[str, int]], list[Scene]] | None = None
     rests_on: tuple[str, ...] = ()

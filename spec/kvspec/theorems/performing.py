@@ -45,15 +45,15 @@ def is_stuck(a: Algebra, now: Performing, block_size: Any) -> Any:
 
 
 def take_one(a: Algebra, now: Performing, block_size: Any) -> Performing:
-    """Take the block that is wanted: moves come first, then growth, then copies."""
-    moving, growing = now.moves > 0, now.table * block_size < now.slots
+    """Take the block that is wanted: moves come first, then copies, then growth."""
+    moving, copying = now.moves > 0, now.copies > 0
     return replace(
         now,
         free=now.free - 1,
         taken=now.taken + 1,
         moves=a.ite(moving, now.moves - 1, now.moves),
-        table=a.ite(moving, now.table, a.ite(growing, now.table + 1, now.table)),
-        copies=a.ite(a.any_of(moving, growing), now.copies, now.copies - 1),
+        copies=a.ite(moving, now.copies, a.ite(copying, now.copies - 1, now.copies)),
+        table=a.ite(a.any_of(moving, copying), now.table, now.table + 1),
     )
 
 
@@ -72,7 +72,7 @@ def moments(
         for _ in range(most):
             if not wants_a_block(INTS, now, block_size):
                 break
-            wanted = _wanted(now, block_size)
+            wanted = _wanted(now)
             if now.free <= 0:
                 return [*told, (f"a block is wanted {wanted}, and none is free: it runs out", now)]
             now = take_one(INTS, now, block_size)
@@ -80,10 +80,10 @@ def moments(
     return [*told, ("it wants no more", now)]
 
 
-def _wanted(now: Performing, block_size: int) -> str:
+def _wanted(now: Performing) -> str:
     if now.moves > 0:
         return "for one that is moved"
-    return "for the table to grow" if now.table * block_size < now.slots else "for a copy-on-write"
+    return "for a copy-on-write" if now.copies > 0 else "for the table to grow"
 
 
 def guarded(a: Algebra, ok: Any, before: Performing, after: Performing) -> Performing:

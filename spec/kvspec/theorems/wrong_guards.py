@@ -118,8 +118,8 @@ def _performed(guard: str, law: str, decide: Decide) -> Build:
 def _real(guard: str, a: Algebra, u: Numbers) -> list[Any]:
     """What is so of every group and pool that can really be: the proofs do without it, an example is easier to believe.
 
-    A group that is admitted has nothing yet. Any other has a first sequence with a table of what it has seen, whose blocks
-    are what is moved or held, and which writes to shared blocks of it, if it writes at all.
+    A group that is admitted has nothing yet. Any other has a first sequence with a table of what it has seen, whose
+    blocks are what is moved or held, and which writes to shared blocks of it, if it writes at all.
     """
     seq, nothing = first_sequence(u), [u.others == 0, u.shared_writes == 0]
     always = [u.total >= 1, u.lookahead >= 0, u.free >= 0, u.elsewhere >= 0, *ranges(a, seq)]

@@ -1,0 +1,160 @@
+"""What is not proved, and why: as data, each with what it rests on or what is done instead.
+
+Which laws have no theorem is `kvspec.theorems.UNPROVED`; here is what no single law is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit. what: where something ends. why: the reason. instead: what stands in for it, or what it rests on."""
+
+    what: str
+    why: str
+    instead: str
+
+
+STANDS_FOR: tuple[Limit, ...] = (
+    Limit(
+        "owners are not counted",
+        "Solvers are bad at counting. The owners of a block correspond one to one to the numbers below its refcount "
+        "(`rank`, and `at` as its inverse), and that this means as many owners as the refcount says is left to the "
+        "reader.",
+        "proved: `ownership.refcount.ranks-differ` and `ownership.refcount.each-rank-owned`; in a pool of a few blocks "
+        "they are counted, `ownership.refcount.counted`",
+    ),
+    Limit(
+        "the free list is the beginning of a permutation",
+        "It makes *each free block is listed once* a fact about functions. Managers have stacks, queues and sets, and "
+        "hand out whichever free block they like.",
+        "proved: the list can be reordered so that any free block is next, and nobody can tell "
+        "(`refinement.reorder.hands-out`)",
+    ),
+    Limit(
+        "ghosts",
+        "`rank`, `at` and `must` are there to state invariants and the rules of micro-steps; `pos` is `perm` "
+        "read backwards. A manager need not have any of them.",
+        "for whatever a judge who sees no ghosts lets pass there is a state with ghosts: `refinement`",
+    ),
+    Limit(
+        "the sequences after the first are one number",
+        "A guard adds up over the sequences of a group. In the theorems about guards the first of them is looked "
+        "at, and what the others need is a number, `others` or `rest`.",
+        "proved of two sequences: `guards.need.adds-up`, `guards.course.next`; that it then holds of any group is "
+        "induction over its sequences",
+    ),
+    Limit(
+        "induction is not the solver's",
+        "Operations and histories have any number of steps. The solver proves that something holds at the start and "
+        "that one step keeps it; that it therefore always holds is said here, and by no machine.",
+        "every start and every step has an id, and the text of each area says how they are put together",
+    ),
+    Limit(
+        "all blocks are not summed",
+        "That free and held blocks are all blocks is a sum over a pool of any size. The solver is asked about the "
+        "blocks whose owners a micro-step changes; the held blocks before it are a number.",
+        "proved: no other refcount changes, `ownership.*.others-alone`",
+    ),
+    Limit(
+        "a quotient is two inequalities",
+        "Dividing by a number that is not known is where solvers give up. ⌈x / y⌉ is posed as a number q with "
+        "(q − 1) · y < x ≤ q · y, of which there is exactly one for y ≥ 1.",
+        "a test compares it with whole-number division",
+    ),
+    Limit(
+        "examples are small",
+        "That a wrong variant breaks a law, and that what a theorem assumes can happen, is shown by one example "
+        "with small numbers, in a pool of a few blocks and entries where it is about a pool. Proofs are never of a "
+        "few, except `ownership.refcount.counted`.",
+        "every example is evaluated again on plain numbers, by the same functions, before it counts",
+    ),
+    Limit(
+        "a content is a number",
+        "It stands for the KV of one token after one prefix: equal prefixes have equal contents, and nothing else "
+        "does. What a kernel writes into a slot, and whether it does so twice alike, is not spoken of.",
+        "the judge's ledger has contents of the same kind",
+    ),
+    Limit(
+        "copies and transfers happen at once",
+        "Engines collect them and execute them in the next forward pass. Executed in the order in which they were "
+        "decided, and before anything is written, they come to the same.",
+        "judged at run time in the order that the manager declares: `data.copies`, `data.swap-content`",
+    ),
+)
+"""What stands for something else in the theorems."""
+
+NOT_ASKED: tuple[Limit, ...] = (
+    Limit(
+        "no program is proved",
+        "The theorems are about the functions of `spec/kvspec`. The reference manager and the engines are other code.",
+        "they are tested against these very functions, operation by operation: `kvconform check`",
+    ),
+    Limit(
+        "the solver is believed",
+        "An `unsat` comes without a proof that anything smaller could check.",
+        "`kvconform prove --solver both` asks z3 and cvc5, which share no code; `--smt2 DIR` writes every question for "
+        "any other solver; `unknown` never counts as proved",
+    ),
+    Limit(
+        "the two sides of the algebra are believed to agree",
+        "A rule is one Python function that runs on numbers and on solver terms. That + means the same on both is "
+        "not a theorem.",
+        "tests compare both sides, and what is proved is tried on plain numbers",
+    ),
+    Limit(
+        "what an engine never does",
+        "An engine's scheduler produces few of the orders that are legal. Which ones is an observation about its code.",
+        "adapters declare it with a reason; it narrows what the kit tries, and silences no law",
+    ),
+)
+"""What no solver is asked."""
+
+NOT_IN_THE_MODEL: tuple[Limit, ...] = (
+    Limit(
+        "prefix caching",
+        "A block that nobody owns is free, and what it holds is lost. Blocks that are kept to be found again by their "
+        "content are not in the model yet.",
+        "the laws count such blocks as *reclaimable* in managers that show them",
+    ),
+    Limit(
+        "a preempted group that comes back in several pieces",
+        "`allocate` admits sequences that share what they are admitted with. A group that was preempted after its "
+        "sequences had parted comes back with several prefixes, and managers differ in what of it they still share.",
+        "judged at run time, with a need between what the longest sequence takes and what all take on their own",
+    ),
+    Limit(
+        "sliding windows",
+        "A table gives up all of its entries or none; the first ones are not dropped while a sequence runs.",
+        "judged at run time, of managers that declare a window",
+    ),
+    Limit(
+        "chunked prefill",
+        "A step computes all tokens that are scheduled.",
+        "an engine that computes them in parts is driven as one that schedules them in parts",
+    ),
+    Limit(
+        "several kinds of blocks",
+        "There are two pools, of one block size, and one table a sequence: no cross-attention, no hybrid of windows.",
+        "nothing",
+    ),
+    Limit(
+        "pools without a block",
+        "Theorems about a pool say that it has at least one block and that a block has at least one slot.",
+        "in a pool without blocks no micro-step is possible",
+    ),
+    Limit(
+        "things at the same time",
+        "One operation after the other, each as a whole. Workers that hold the same tables are one memory.",
+        "nothing",
+    ),
+    Limit(
+        "time, fairness and choice",
+        "Which group is admitted, swapped out or preempted, and when, is the scheduler's. Nothing here says that it "
+        "does so well.",
+        "`robust.progress` is judged under a scheduler of the kit",
+    ),
+)
+"""What the model does not have."""
