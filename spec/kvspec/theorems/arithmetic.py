@@ -44,12 +44,12 @@ def ranges(a: Algebra, seq: SequenceCounts) -> list[Any]:
 
 @AREA.lemma("blocks-for.covers", "The blocks counted for some slots hold them.")
 def _blocks_for_covers(a: Algebra, slots: Any, block_size: Any) -> Claim:
-    return Claim([block_size >= 1, slots >= 0], blocks_for(a, slots, block_size) * block_size >= slots)
+    return Claim([block_size >= 1], blocks_for(a, slots, block_size) * block_size >= slots)
 
 
 @AREA.lemma("blocks-for.tight", "One block fewer would not hold the slots.")
 def _blocks_for_tight(a: Algebra, slots: Any, block_size: Any) -> Claim:
-    return Claim([block_size >= 1, slots >= 0], (blocks_for(a, slots, block_size) - 1) * block_size < slots)
+    return Claim([block_size >= 1], (blocks_for(a, slots, block_size) - 1) * block_size < slots)
 
 
 def least(a: Algebra, slots: Any, block_size: Any, blocks: Any) -> Any:
@@ -59,7 +59,7 @@ def least(a: Algebra, slots: Any, block_size: Any, blocks: Any) -> Any:
 
 @AREA.lemma("blocks-for.least", "Any number of blocks that holds the slots is at least the number counted.")
 def _blocks_for_least(a: Algebra, slots: Any, block_size: Any, blocks: Any) -> Claim:
-    return Claim([block_size >= 1, slots >= 0], least(a, slots, block_size, blocks))
+    return Claim([block_size >= 1], least(a, slots, block_size, blocks))
 
 
 LEAST = ("arithmetic.blocks-for.least",)
@@ -69,13 +69,13 @@ LEAST = ("arithmetic.blocks-for.least",)
 @AREA.lemma("blocks-for.waste", "The blocks counted for some slots waste less than one block.")
 def _blocks_for_waste(a: Algebra, slots: Any, block_size: Any) -> Claim:
     waste = blocks_for(a, slots, block_size) * block_size - slots
-    return Claim([block_size >= 1, slots >= 0], a.all_of(waste >= 0, waste < block_size))
+    return Claim([block_size >= 1], a.all_of(waste >= 0, waste < block_size))
 
 
 @AREA.lemma("blocks-for.monotone", "More slots never take fewer blocks.")
 def _blocks_for_monotone(a: Algebra, slots: Any, more: Any, block_size: Any) -> Claim:
     return Claim(
-        [block_size >= 1, slots >= 0, slots <= more],
+        [block_size >= 1, slots <= more],
         blocks_for(a, slots, block_size) <= blocks_for(a, more, block_size),
     )
 
@@ -85,7 +85,7 @@ def _blocks_for_monotone(a: Algebra, slots: Any, more: Any, block_size: Any) -> 
 )
 def _blocks_for_subadditive(a: Algebra, slots: Any, others: Any, block_size: Any) -> Claim:
     apart = blocks_for(a, slots, block_size) + blocks_for(a, others, block_size)
-    given = [block_size >= 1, slots >= 0, others >= 0, least(a, slots + others, block_size, apart)]
+    given = [block_size >= 1, least(a, slots + others, block_size, apart)]
     return Claim(given, blocks_for(a, slots + others, block_size) <= apart)
 
 
@@ -99,7 +99,7 @@ def _full_blocks_floor(a: Algebra, slots: Any, block_size: Any) -> Claim:
 @AREA.lemma("full-blocks.partial", "Beyond its full blocks a sequence has one partial block, or none.")
 def _full_blocks_partial(a: Algebra, slots: Any, block_size: Any) -> Claim:
     partial = blocks_for(a, slots, block_size) - full_blocks(a, slots, block_size)
-    return Claim([block_size >= 1, slots >= 0], a.all_of(partial >= 0, partial <= 1))
+    return Claim([block_size >= 1], a.all_of(partial >= 0, partial <= 1))
 
 
 def _appended(
@@ -154,13 +154,19 @@ def _append_again(
 
 @AREA.lemma(
     "touched.bounds-growth",
-    "The estimate of vLLM is never too low: a table grows by at most the blocks that its new slots touch, whatever tail "
-    "an earlier lookahead left.",
+    "The estimate of vLLM is never too low: a table grows by at most the blocks that its new slots touch, whatever "
+    "tail an earlier lookahead left.",
+    rests_on=(*LEAST, "arithmetic.full-blocks.partial"),
 )
 def _touched_bounds_growth(a: Algebra, tokens: Any, seen: Any, blocks: Any, lookahead: Any, block_size: Any) -> Claim:
     seq, given = _appended(a, tokens, seen, blocks, lookahead, block_size)
-    touched = blocks_touched(a, seen, tokens + lookahead - seen, block_size)
-    return Claim(given, growth(a, seq, lookahead, block_size) <= touched)
+    slots, touched = tokens + lookahead, blocks_touched(a, seen, tokens + lookahead - seen, block_size)
+    known = [
+        least(a, seen, block_size, blocks),
+        least(a, slots, block_size, blocks),
+        full_blocks(a, seen, block_size) <= blocks_for(a, seen, block_size),
+    ]
+    return Claim([*given, *known], growth(a, seq, lookahead, block_size) <= touched)
 
 
 @AREA.lemma(
