@@ -1,7 +1,8 @@
 """The solver side of the algebra: the same rules and laws, on z3 terms instead of numbers.
 
 Knows z3 and the six methods of `kvspec.algebra.Algebra`; must not know any rule, law or theorem. Plain numbers and
-truth values may be mixed with terms wherever a rule does so.
+truth values may be mixed with terms wherever a rule does so; what plain values settle becomes no term, and where they
+settle everything the result is a plain value too (`truth` makes a term of it).
 """
 
 from __future__ import annotations
@@ -30,23 +31,35 @@ class Terms:
 
     def ite(self, condition: Any, then: Any, otherwise: Any) -> Any:
         """`then` where the condition holds, else `otherwise`."""
-        return z3.If(truth(condition), then, otherwise)
+        if not z3.is_expr(condition):
+            return then if condition else otherwise
+        return z3.If(condition, then, otherwise)
 
     def all_of(self, *conditions: Any) -> Any:
         """Whether every condition holds."""
-        return z3.And([truth(condition) for condition in conditions]) if conditions else z3.BoolVal(True)
+        terms = [condition for condition in conditions if z3.is_expr(condition)]
+        if not all(condition for condition in conditions if not z3.is_expr(condition)):
+            return False
+        return z3.And(terms) if len(terms) > 1 else terms[0] if terms else True
 
     def any_of(self, *conditions: Any) -> Any:
         """Whether at least one condition holds."""
-        return z3.Or([truth(condition) for condition in conditions]) if conditions else z3.BoolVal(False)
+        terms = [condition for condition in conditions if z3.is_expr(condition)]
+        if any(condition for condition in conditions if not z3.is_expr(condition)):
+            return True
+        return z3.Or(terms) if len(terms) > 1 else terms[0] if terms else False
 
     def negate(self, condition: Any) -> Any:
         """Whether the condition does not hold."""
-        return z3.Not(truth(condition))
+        return z3.Not(condition) if z3.is_expr(condition) else not condition
 
     def implies(self, premise: Any, conclusion: Any) -> Any:
         """Whether the conclusion holds wherever the premise does."""
-        return z3.Implies(truth(premise), truth(conclusion))
+        if not z3.is_expr(premise):
+            return conclusion if premise else True
+        if not z3.is_expr(conclusion):
+            return True if conclusion else z3.Not(premise)
+        return z3.Implies(premise, conclusion)
 
     def ceil_div(self, x: Any, y: Any) -> Any:
         """The least whole number q with q * y >= x, for y >= 1.

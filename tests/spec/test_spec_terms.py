@@ -25,8 +25,19 @@ SIDES = (lambda value: value, as_term)
 
 
 def test_no_condition_is_true_for_all_and_false_for_any():
-    assert z3.is_true(Terms().all_of())
-    assert z3.is_false(Terms().any_of())
+    assert Terms().all_of() is True
+    assert Terms().any_of() is False
+
+
+def test_what_plain_values_settle_becomes_no_term():
+    a, p = Terms(), z3.Bool("p")
+    assert a.ite(True, 3, z3.Int("x")) == 3
+    assert a.all_of(True, p, True).eq(p)
+    assert a.all_of(p, False) is False
+    assert a.any_of(p, True) is True
+    assert a.implies(False, p) is True
+    assert a.implies(p, False).eq(z3.Not(p))
+    assert a.negate(False) is True
 
 
 @pytest.mark.parametrize("name", ["all_of", "any_of", "implies"])

@@ -20,7 +20,7 @@ from kvspec.algebra import INTS, Algebra
 from kvspec.model.cache import CONTENTS, At, Cache
 from kvspec.model.columns import Cells, Column
 from kvspec.model.pool import INVARIANT, Conjunct, Pool
-from kvspec.terms import Terms
+from kvspec.terms import Terms, truth
 from kvspec.theorems.obligation import Build, Claim, Named
 
 
@@ -179,7 +179,7 @@ class GeneralWorld:
         """The conjunct under a quantifier, where it is about anything."""
         things = [_some(self, kind, f"{kind}_{i}") for i, kind in enumerate(conjunct.over)]
         holds = conjunct.holds(self.a, state, *things)
-        return z3.ForAll(things, holds) if things else holds
+        return z3.ForAll(things, truth(holds)) if things else holds
 
     def show(self, words: str, cache: Cache, at: At) -> None:
         """Nothing is told of any number of things."""
