@@ -32,6 +32,13 @@ def tell(scenes: Iterable[Scene]) -> list[str]:
     return lines
 
 
+def counted_as(number: int, what: str) -> str:
+    """So many of something, in words."""
+    return (
+        f"{number} {what}" if number == 1 else f"{number} {what[:-1]}ies" if what.endswith("y") else f"{number} {what}s"
+    )
+
+
 # -- pools of which counts are known --------------------------------------------------------------------
 
 
@@ -40,6 +47,14 @@ def draw_counts(total: int, groups: int, free: int) -> str:
     others = max(0, total - groups - free)
     boxes = ["[group]"] * groups + ["[other]"] * others + ["[     ]"] * free
     return f"{''.join(boxes) or 'no block'}   {free} free"
+
+
+def draw_table(blocks: int, block_size: int, slots: int) -> str:
+    """A block table as a row of boxes, with an x in each slot that is used, and those that lie outside of it."""
+    used = ["x" if slot < slots else "." for slot in range(blocks * block_size)]
+    boxes = ["[" + "".join(used[at : at + block_size]) + "]" for at in range(0, len(used), block_size)]
+    outside = max(0, slots - blocks * block_size)
+    return "".join(boxes) + (f" {'x' * outside} outside" if outside else "") or "no block"
 
 
 # -- caches of a few blocks -----------------------------------------------------------------------------

@@ -9,10 +9,10 @@ within their bounds. Knows the arithmetic only: no guard, no operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kvspec.algebra import Algebra
+from kvspec.algebra import INTS, Algebra
 from kvspec.arithmetic import (
     SequenceCounts,
     blocks_after_append,
@@ -24,6 +24,7 @@ from kvspec.arithmetic import (
     larger,
 )
 from kvspec.laws.table import Row
+from kvspec.story import Scene, counted_as, draw_table
 from kvspec.theorems.obligation import Area, Build, Claim, Kind, Named, claim_law
 
 AREA = Area("arithmetic")
@@ -220,9 +221,27 @@ def _table_of(law: str, count: Counting) -> Build:
     return build
 
 
+def _told(count: Counting) -> Callable[[Mapping[str, int]], list[Scene]]:
+    def tell(example: Mapping[str, int]) -> list[Scene]:
+        seq = SequenceCounts(example["tokens"], example["seen"], example["blocks"])
+        lookahead, size = example["lookahead"], example["block_size"]
+        said, right = (by(INTS, seq, lookahead, size) for by in (count, blocks_after_append))
+        slots = seq.tokens + lookahead
+        asked = f"it is to cover {counted_as(slots, 'slot')} ({counted_as(seq.tokens, 'token')}, lookahead {lookahead})"
+        before = f"a table of {counted_as(seq.blocks, 'block')} of {counted_as(size, 'slot')} holds {counted_as(seq.seen, 'token')}"
+        return [
+            Scene(f"{before}; {asked}", (("table", draw_table(seq.blocks, size, seq.seen)),)),
+            Scene(f"by the count it comes to {counted_as(said, 'block')}", (("table", draw_table(said, size, slots)),)),
+            Scene(f"right is {right}", (("table", draw_table(right, size, slots)),)),
+        ]
+
+    return tell
+
+
 def _add_wrong(name: str, law: str, statement: str, wrong: Counting) -> None:
-    right = _table_of(law, blocks_after_append)
-    AREA.add(f"append.wrong.{name}", Kind.REFUTATION, statement, _table_of(law, wrong), law=law, right=right)
+    right, tell = _table_of(law, blocks_after_append), _told(wrong)
+    build = _table_of(law, wrong)
+    AREA.add(f"append.wrong.{name}", Kind.REFUTATION, statement, build, law=law, right=right, tell=tell)
 
 
 _add_wrong(

@@ -7,11 +7,13 @@ has the owners that did not leave it. Knows counts only: which slot names which 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kvspec.algebra import Algebra
+from kvspec.algebra import INTS, Algebra
 from kvspec.arithmetic import copies_needed
+from kvspec.story import Scene, counted_as
 from kvspec.theorems.obligation import Area, Build, Claim, Kind, Named
 
 AREA = Area("copying")
@@ -101,8 +103,29 @@ def _counted_by(count: Any) -> Build:
     return build
 
 
+def _told(count: Any) -> Callable[[Mapping[str, int]], list[Scene]]:
+    def tell(example: Mapping[str, int]) -> list[Scene]:
+        owners, writers = example["owners"], example["writers"]
+        block = Shared(owners, 0)
+        said = count(INTS, owners, writers)
+        scenes = [
+            Scene(
+                f"a block has {counted_as(owners, 'owner')}, of which {writers} write: {counted_as(said, 'copy')} counted"
+            )
+        ]
+        for turn in range(writers):
+            after = write(INTS, block)
+            how = "leaves it with a copy" if after.copies > block.copies else "is alone, and writes in place"
+            scenes.append(Scene(f"writer {turn + 1} {how}", (("block", "[owner]" * after.owners),)))
+            block = after
+        return [*scenes, Scene(f"{counted_as(block.copies, 'copy')} taken")]
+
+    return tell
+
+
 def _add_refutation(name: str, statement: str, wrong: Any) -> None:
-    AREA.add(name, Kind.REFUTATION, statement, _counted_by(wrong), right=_counted_by(copies_needed))
+    right = _counted_by(copies_needed)
+    AREA.add(name, Kind.REFUTATION, statement, _counted_by(wrong), right=right, tell=_told(wrong))
 
 
 _add_refutation(
