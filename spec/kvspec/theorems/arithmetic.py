@@ -227,8 +227,9 @@ def _told(count: Counting) -> Callable[[Mapping[str, int]], list[Scene]]:
         lookahead, size = example["lookahead"], example["block_size"]
         said, right = (by(INTS, seq, lookahead, size) for by in (count, blocks_after_append))
         slots = seq.tokens + lookahead
-        asked = f"it is to cover {counted_as(slots, 'slot')} ({counted_as(seq.tokens, 'token')}, lookahead {lookahead})"
-        before = f"a table of {counted_as(seq.blocks, 'block')} of {counted_as(size, 'slot')} holds {counted_as(seq.seen, 'token')}"
+        asked = f"it is to cover {counted_as(slots, 'slot')}, {lookahead} of them lookahead"
+        table = f"a table of {counted_as(seq.blocks, 'block')} of {counted_as(size, 'slot')}"
+        before = f"{table} holds {counted_as(seq.seen, 'token')}"
         return [
             Scene(f"{before}; {asked}", (("table", draw_table(seq.blocks, size, seq.seen)),)),
             Scene(f"by the count it comes to {counted_as(said, 'block')}", (("table", draw_table(said, size, slots)),)),

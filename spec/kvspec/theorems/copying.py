@@ -108,11 +108,8 @@ def _told(count: Any) -> Callable[[Mapping[str, int]], list[Scene]]:
         owners, writers = example["owners"], example["writers"]
         block = Shared(owners, 0)
         said = count(INTS, owners, writers)
-        scenes = [
-            Scene(
-                f"a block has {counted_as(owners, 'owner')}, of which {writers} write: {counted_as(said, 'copy')} counted"
-            )
-        ]
+        block_has = f"a block has {counted_as(owners, 'owner')}, of which {writers} write"
+        scenes = [Scene(f"{block_has}: {counted_as(said, 'copy')} counted")]
         for turn in range(writers):
             after = write(INTS, block)
             how = "leaves it with a copy" if after.copies > block.copies else "is alone, and writes in place"
