@@ -17,8 +17,8 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY)
 
-verify: $(READY) ## prove the specification, and check the reference manager against it
-	$(BIN)/kvconform prove
+verify: $(READY) ## prove the specification with both solvers, and check the reference manager against it
+	$(BIN)/kvconform prove --solver both
 	$(BIN)/kvconform check reference
 
 test: $(READY) ## all tests; fetches the few published engines that they need
@@ -51,6 +51,7 @@ engines: $(READY) ## fetch the published engines that the README names, and chec
 
 bench: $(READY) ## measure; see benchmarks/
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/proofs.py
 
 clean: ## remove what was made here
 	rm -rf $(VENV) .kvconform .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -53,7 +53,6 @@ TargetArgument = Annotated[
     ),
 ]
 JsonOption = Annotated[Optional[Path], typer.Option("--json", metavar="FILE", help="Write the result as JSON.")]  # noqa: UP045
-SolverOption = Annotated[str, typer.Option("--solver", metavar="z3", help="The solver to ask.")]
 
 
 def console() -> Console:
@@ -201,22 +200,28 @@ def _replay_json(trace: Path, on: str, replayed: Any) -> dict[str, Any]:
 def prove(
     law: Annotated[list[str], typer.Option(metavar="ID", help="What is proved of this law; may be repeated.")] = [],  # noqa: B006
     theorem: Annotated[list[str], typer.Option(metavar="ID", help="This theorem, or all that begin so.")] = [],  # noqa: B006
-    solver: SolverOption = "z3",
+    solver: Annotated[
+        str, typer.Option(metavar="z3|cvc5|both", help="Who answers. Both: the same questions, cross-checked.")
+    ] = "z3",
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="For whatever the solvers choose at random.")] = 0,
+    timeout: Annotated[
+        float, typer.Option(metavar="S", min=0.001, help="Seconds that one question to one solver may take.")
+    ] = 10.0,
     json: JsonOption = None,
     smt2: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="DIR", help="Also write each obligation as SMT-LIB, to be asked of any solver."),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="One line an obligation.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show vacuity checks and examples too.")] = False,
 ) -> None:
     """Prove the specification: every theorem, refutation and vacuity check."""
-    from kvconform.proving import run_proofs
+    from kvconform.proving import Wanted, run_proofs, solvers_named
 
-    if solver != "z3":
-        raise UsageError(f"solver {solver!r} is not part of this version; it asks z3")
+    solvers = solvers_named(solver)
     writable_file(json)
     folder = writable_folder(smt2) if smt2 else None
-    raise typer.Exit(run_proofs(console(), law, theorem, folder, verbose, lambda data: write_json(json, data)))
+    wanted = Wanted(law, theorem, solvers, timeout, seed, folder)
+    raise typer.Exit(run_proofs(console(), wanted, verbose, lambda data: write_json(json, data)))
 
 
 @app.command()

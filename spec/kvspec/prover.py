@@ -1,36 +1,51 @@
-"""Discharges proof obligations with z3, and reports what came of each.
+"""Discharges proof obligations with one or several solvers, and reports what came of each.
 
-Knows the solver and what an obligation is; must not know what any single theorem says. Three rules make its answers
-worth trusting: `unknown` is never a good end; every example the solver finds is evaluated again on plain numbers,
-through the same functions, before it counts; and one obligation that cannot even be built does not stop the others.
+Knows what an obligation is and how solvers are asked; must not know what any single theorem says. Four rules make its
+answers worth trusting: every solver answers the same text, and two that differ are an end of its own; `unknown` is
+never a good end; every example that a solver finds is evaluated again on plain numbers, through the same functions,
+before it counts; and one obligation that cannot even be built does not stop the others.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-import z3
-
-from kvspec.algebra import INTS
 from kvspec.laws import CATALOGUE
-from kvspec.terms import Terms, truth
+from kvspec.solving.asking import Answer, Asking, Reply
+from kvspec.solving.plain import doubt_about, holds
+from kvspec.solving.questions import LEAST, MOST, finite, main_question, whole
+from kvspec.solving.smallest import smallest
+from kvspec.solving.smtlib import text_of
+from kvspec.solving.solver import Solver, SolverMissing, solver_named
 from kvspec.theorems import OBLIGATIONS
-from kvspec.theorems.obligation import PROOFS, Build, Claim, Kind, Obligation
+from kvspec.theorems.obligation import PROOFS, Kind, Obligation
+
+__all__ = [
+    "LEAST",
+    "MOST",
+    "Answer",
+    "Result",
+    "SolverMissing",
+    "UnknownId",
+    "discharge",
+    "doubt_about",
+    "file_name",
+    "holds",
+    "prove",
+    "report",
+    "select",
+    "to_smt2",
+    "verdict",
+]
 
 TIMEOUT = 10.0
-"""Seconds that one question to the solver may take."""
-
-SMALLEST, LARGEST = -1, (2, 4, 8)
-"""The range of the unknowns wherever an example is asked for: finite, so that solvers answer. The smallest range that
-has an example is the easiest to read, so the ranges are tried in turn.
-"""
+"""Seconds that one question to one solver may take."""
 
 STATUSES = ("proved", "refuted", "unknown", "disagree")
-VERDICTS = ("proved", "refuted", "inconclusive")
+VERDICTS = ("proved", "refuted", "disagree", "inconclusive")
 
 
 class UnknownId(ValueError):
@@ -38,20 +53,13 @@ class UnknownId(ValueError):
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What one solver said (sat, unsat, unknown), and how long it took."""
-
-    answer: str
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Result:
     """What became of one obligation.
 
-    status: proved, refuted, unknown, or disagree (an example of the solver does not stand up on plain numbers).
-    example: the numbers found, by name: a countermodel, or for vacuity a way to meet the hypotheses. reason: why there
-    is no answer, in words.
+    status: proved, refuted, unknown, or disagree (solvers differ, or an example does not stand up on plain numbers).
+    z3, cvc5: what each said; None where it was not asked. example: the numbers found, by name: a smallest
+    countermodel, or for vacuity a way to meet the hypotheses. reason: why there is no answer, in words. minimising:
+    seconds that it took to make the example small, with z3.
     """
 
     id: str
@@ -63,6 +71,7 @@ class Result:
     cvc5: Answer | None = None
     example: Mapping[str, int] | None = None
     reason: str | None = None
+    minimising: float = 0.0
 
     @property
     def good(self) -> bool:
@@ -74,144 +83,110 @@ class Result:
         """Numbers that break the claim: of a failed proof, and of a wrong variant as it should be."""
         return None if self.kind is Kind.VACUITY else self.example
 
+    @property
+    def answers(self) -> dict[str, Answer]:
+        """What was said, by the solvers that were asked."""
+        said = {"z3": self.z3, "cvc5": self.cvc5}
+        return {name: answer for name, answer in said.items() if answer is not None}
+
+    @property
+    def seconds(self) -> float:
+        """What it took in all solvers, and to make the example small."""
+        return sum(answer.seconds for answer in self.answers.values()) + self.minimising
+
 
 @dataclass(frozen=True)
-class _Found:
-    """One question's answer. model: present where it is sat. reason: present where it is unknown."""
+class _End:
+    """How one obligation ended; the fields are those of `Result`."""
 
-    answer: Answer
-    model: Any = None
+    status: str
     reason: str | None = None
+    example: Mapping[str, int] | None = None
+    minimising: float = 0.0
 
 
-def discharge(obligation: Obligation, timeout: float = TIMEOUT) -> Result:
-    """Prove or refute one obligation."""
-    result = Result(obligation.id, obligation.law, obligation.statement, obligation.kind, "unknown")
+def discharge(
+    obligation: Obligation, timeout: float = TIMEOUT, solvers: Sequence[str] = ("z3",), seed: int = 0
+) -> Result:
+    """Prove or refute one obligation. Raises SolverMissing for a solver that is not installed."""
+    return _discharge(obligation, timeout, [solver_named(name) for name in solvers], seed)
+
+
+def _discharge(obligation: Obligation, timeout: float, solvers: Sequence[Solver], seed: int) -> Result:
+    asking = Asking(solvers, timeout, seed)
     try:
-        if obligation.kind in PROOFS:
-            return _for_all(obligation, result, timeout)
-        return _for_one(obligation, result, timeout)
+        end = (_for_all if obligation.kind in PROOFS else _for_one)(obligation, asking)
     except Exception as error:  # whatever a builder does, the other obligations still get their turn
-        return replace(result, reason=f"{type(error).__name__}: {error}")
+        end = _End("unknown", f"{type(error).__name__}: {error}")
+    return Result(
+        obligation.id,
+        obligation.law,
+        obligation.statement,
+        obligation.kind,
+        end.status,
+        z3=asking.answers.get("z3"),
+        cvc5=asking.answers.get("cvc5"),
+        example=end.example,
+        reason=end.reason,
+        minimising=end.minimising,
+    )
 
 
-def _for_all(obligation: Obligation, result: Result, timeout: float) -> Result:
-    found = _ask(_whole(obligation), timeout)
-    result = replace(result, z3=found.answer, reason=found.reason)
-    if found.answer.answer == "unsat":
-        return replace(result, status="proved")
-    # A small countermodel is easier to read, and found where the whole question is too hard.
-    small = _ask_small(obligation, timeout)
-    if small.model is not None:
-        return _settle(obligation, replace(result, z3=small.answer, reason=None), small.model, "refuted")
-    if found.model is not None and obligation.general is None:
-        return _settle(obligation, result, found.model, "refuted")
-    return replace(result, reason=result.reason or "a countermodel that has no small instance: it cannot be evaluated")
+def _for_all(obligation: Obligation, asking: Asking) -> _End:
+    general = asking.ask(whole(obligation))
+    if general.answer == "unsat":
+        return _End("proved")
+    if general.answer == "disagree":
+        return _End("disagree", general.reason)
+    if general.answer == "sat" and obligation.general is None:
+        return _exemplified(obligation, asking, general, "refuted")
+    # A countermodel of any number of blocks is no numbers, and a question about all of them may be too hard. If a few
+    # blocks break the claim, that settles it.
+    few = asking.ask(finite(obligation))
+    if few.answer == "sat" and "unsat" in general.said:
+        return _End("disagree", f"{general.reason}; yet a few small numbers break the claim")
+    if few.answer == "sat":
+        return _exemplified(obligation, asking, few, "refuted")
+    if few.answer == "disagree":
+        return _End("disagree", few.reason)
+    return _End("unknown", general.reason or "a countermodel that has no small instance: it cannot be evaluated")
 
 
-def _for_one(obligation: Obligation, result: Result, timeout: float) -> Result:
-    found = _ask_small(obligation, timeout)
-    result = replace(result, z3=found.answer, reason=found.reason)
+def _for_one(obligation: Obligation, asking: Asking) -> _End:
     good, bad = ("refuted", "proved") if obligation.kind is Kind.REFUTATION else ("proved", "refuted")
-    if found.model is not None:
-        return _settle(obligation, result, found.model, good)
-    return replace(result, status=bad if found.answer.answer == "unsat" else "unknown")
+    found = asking.ask(finite(obligation))
+    if found.answer == "sat":
+        return _exemplified(obligation, asking, found, good)
+    return _End(bad if found.answer == "unsat" else found.answer, found.reason)
 
 
-def _settle(obligation: Obligation, result: Result, model: Any, status: str) -> Result:
-    """The status, if the solver's example stands up on plain numbers."""
-    example = {name: _value(model, name) for name in obligation.unknowns}
-    doubt = doubt_about(obligation, example)
-    return replace(result, status="disagree" if doubt else status, example=example, reason=doubt)
-
-
-def doubt_about(obligation: Obligation, example: Mapping[str, int]) -> str | None:
-    """Evaluate an example on plain numbers. None where it shows what it is meant to, else what is wrong with it."""
-    claim = obligation.build(INTS, **example)
-    if not all(claim.facts):
-        return "on plain numbers the example does not meet the hypotheses"
-    if obligation.kind is Kind.VACUITY:
-        return None
-    if claim.goal:
-        return "on plain numbers the example does not break the goal"
-    if obligation.right is not None and not holds(obligation.right, example):
-        return "on plain numbers the example breaks the right rule too"
-    return None
-
-
-def holds(build: Build, example: Mapping[str, int]) -> bool:
-    """Whether a claim holds of these plain numbers."""
-    claim = build(INTS, **example)
-    return not all(claim.facts) or bool(claim.goal)
-
-
-def _whole(obligation: Obligation) -> list[Any]:
-    """The question whose good answer is unsat: everything given, and not the goal."""
-    a = Terms()
-    claim = _posed(obligation, a) if obligation.general is None else obligation.general(a)
-    return [*_facts(claim, a), a.negate(claim.goal)]
-
-
-def _small(obligation: Obligation, largest: int) -> list[Any]:
-    """The question whose answer sat comes with an example of small numbers."""
-    a = Terms()
-    claim = _posed(obligation, a)
-    question = [] if obligation.kind is Kind.VACUITY else [a.negate(claim.goal)]
-    numbers = [z3.Int(name) for name in obligation.unknowns]
-    return [*_facts(claim, a), *question, *(z3.And(x >= SMALLEST, x <= largest) for x in numbers)]
-
-
-def _posed(obligation: Obligation, a: Terms) -> Claim:
-    return obligation.build(a, **{name: z3.Int(name) for name in obligation.unknowns})
-
-
-def _facts(claim: Claim, a: Terms) -> list[Any]:
-    return [truth(fact) for fact in (*claim.facts, *a.definitions)]
-
-
-def _ask(question: Sequence[Any], timeout: float) -> _Found:
-    solver = z3.Solver()
-    solver.set("timeout", max(1, round(timeout * 1000)))
-    solver.add(*question)
-    start = time.perf_counter()
-    outcome = solver.check()
-    answer = Answer(str(outcome), time.perf_counter() - start)
-    if outcome == z3.sat:
-        return _Found(answer, model=solver.model())
-    if outcome == z3.unsat:
-        return _Found(answer)
-    reason = solver.reason_unknown()
-    if "interrupted from keyboard" in reason:  # the solver swallows Ctrl-C; the user did not mean `unknown`
-        raise KeyboardInterrupt
-    return _Found(answer, reason=f"the solver gave up: {reason}")
-
-
-def _ask_small(obligation: Obligation, timeout: float) -> _Found:
-    seconds = 0.0
-    for largest in LARGEST:
-        found = _ask(_small(obligation, largest), timeout)
-        seconds += found.answer.seconds
-        if found.answer.answer != "unsat":  # found, or already too hard: a wider range is harder still
-            break
-    return replace(found, answer=replace(found.answer, seconds=seconds))
-
-
-def _value(model: Any, name: str) -> int:
-    return int(model.eval(z3.Int(name), model_completion=True).as_long())
+def _exemplified(obligation: Obligation, asking: Asking, reply: Reply, status: str) -> _End:
+    """The status, if the example of each solver stands up on plain numbers."""
+    examples = {name: found.values or {} for name, found in reply.founds.items()}
+    for name, example in examples.items():
+        doubt = doubt_about(obligation, example)
+        if doubt is not None:
+            return _End("disagree", f"{doubt} ({name})", example)
+    example = next(iter(examples.values()))
+    if status != "refuted":  # that something can be needs no beauty
+        return _End(status, example=example)
+    text = reply.text if reply.question.finite else text_of(finite(obligation))
+    small = smallest(text, example, asking.timeout)
+    doubt = doubt_about(obligation, small.example)
+    if doubt is not None:
+        return _End("disagree", f"{doubt} (z3, of the smallest)", small.example, small.seconds)
+    reason = None if small.exact else "perhaps not the smallest example: the search for it was cut short"
+    return _End(status, reason, small.example, small.seconds)
 
 
 def to_smt2(obligation: Obligation) -> str:
-    """The question as an SMT-LIB file that any solver reads, with the answer it should give.
+    """What is asked of the solvers, as an SMT-LIB text with the answer it should get."""
+    return text_of(main_question(obligation))
 
-    Written from the terms as they were built: a solver that has been asked may hold terms only it understands.
-    """
-    solver = z3.Solver()
-    proof = obligation.kind in PROOFS
-    solver.add(*(_whole(obligation) if proof else _small(obligation, LARGEST[-1])))
-    expected = "unsat" if proof else "sat"
-    text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {expected})")
-    header = [f"; {obligation.id} ({obligation.kind.value})", f"; {obligation.statement}", "(set-logic ALL)"]
-    return "\n".join([*header, text])
+
+def file_name(obligation: Obligation) -> str:
+    """What the file of that text is called: after the theorem and the law."""
+    return f"{obligation.id}{f'--{obligation.law}' if obligation.law else ''}.smt2"
 
 
 def select(
@@ -274,11 +249,17 @@ def prove(
     theorem: str | Iterable[str] | None = None,
     on_result: Callable[[Result], None] | None = None,
     timeout: float = TIMEOUT,
+    solvers: Sequence[str] = ("z3",),
+    seed: int = 0,
 ) -> list[Result]:
-    """Discharge what `select` selects, in order. `on_result` is told each result as it comes."""
+    """Discharge what `select` selects, in order. `on_result` is told each result as it comes.
+
+    Raises SolverMissing for a solver that is not installed.
+    """
     results = []
-    for obligation in select(law, theorem):
-        result = discharge(obligation, timeout)
+    chosen, asked = select(law, theorem), [solver_named(name) for name in solvers]
+    for obligation in chosen:
+        result = _discharge(obligation, timeout, asked, seed)
         results.append(result)
         if on_result is not None:
             on_result(result)
@@ -286,9 +267,13 @@ def prove(
 
 
 def verdict(results: Sequence[Result]) -> str:
-    """The verdict on all: refuted where some proof failed, inconclusive where anything is open, else proved."""
+    """The verdict on all: refuted where some proof failed; else disagree where solvers, or a solver and plain numbers,
+    do; else inconclusive where anything is open; else proved.
+    """
     if any(not result.good and result.status in ("proved", "refuted") for result in results):
         return "refuted"
+    if any(result.status == "disagree" for result in results):
+        return "disagree"
     if not results or not all(result.good for result in results):
         return "inconclusive"
     return "proved"
@@ -315,6 +300,8 @@ def _as_data(result: Result) -> dict[str, Any]:
     }
     if result.countermodel is not None:
         data["countermodel"] = dict(result.countermodel)
+    if result.minimising:
+        data["minimising"] = round(result.minimising, 6)
     if result.reason is not None:
         data["reason"] = result.reason
     return data
