@@ -26,16 +26,14 @@ Expression = str | List
 """An atom as it is written, or a list."""
 
 _SIMPLE = re.compile(r"[A-Za-z~!$%^&*_+=<>?/-][0-9A-Za-z~!@$%^&*_+=<>.?/-]*")
-_RESERVED = frozenset(
-    ("!", "_", "as", "BINARY", "DECIMAL", "exists", "HEXADECIMAL", "forall", "let", "match", "NUMERAL", "par", "STRING")
-)
-_MEANS_SOMETHING = frozenset(
+_TAKEN = frozenset(
     (
-        *("and", "or", "not", "=>", "xor", "ite", "=", "distinct", "true", "false", "+", "-", "*", "div", "mod", "abs"),
-        *("<", "<=", ">", ">=", "select", "store", "Int", "Bool", "Array"),
+        *("!", "_", "as", "BINARY", "DECIMAL", "exists", "HEXADECIMAL", "forall", "let", "match", "NUMERAL", "par"),
+        *("STRING", "Int", "Bool", "Array", "true", "false", "not", "and", "or", "xor", "=>", "ite", "=", "distinct"),
+        *("+", "-", "*", "div", "mod", "abs", "<", "<=", ">", ">=", "select", "store"),
     )
 )
-"""The words of the theories in use: no name can take their place."""
+"""Words that mean something already. Quoting does not help: some solvers take |and| for and."""
 
 BESIDE = {"define-fun": 3, **dict.fromkeys(("and", "or", "+", "*", "distinct", "assert"), 0)}
 """How many arguments stay beside an operator whose list is broken, where they are short enough: 1, unless said here.
@@ -49,9 +47,9 @@ class Unwritable(ValueError):
 
 def symbol(name: str) -> str:
     """The name as a symbol, quoted where it has to be. Raises Unwritable for a name that cannot be one."""
-    if name in _MEANS_SOMETHING or re.search(r"[|\\]", name) or not name.isprintable() or name.startswith(("@", ".")):
+    if name in _TAKEN or re.search(r"[|\\]", name) or not name.isprintable() or name.startswith(("@", ".")):
         raise Unwritable(f"the name {name!r}")
-    return name if _SIMPLE.fullmatch(name) and name not in _RESERVED else f"|{name}|"
+    return name if _SIMPLE.fullmatch(name) else f"|{name}|"
 
 
 def number(value: str) -> Expression:
