@@ -66,7 +66,8 @@ def moments(
     start: Performing, seqs: Sequence[SequenceCounts], lookahead: int, block_size: int, most: int
 ) -> list[tuple[str, Performing]]:
     """The same run on plain numbers, told block by block: what each was taken for, and the operation after it."""
-    told, now = [], start
+    told: list[tuple[str, Performing]] = []
+    now = start
     for seq in (None, *seqs):
         now = now if seq is None else turn_to(now, seq, lookahead)
         for _ in range(most):

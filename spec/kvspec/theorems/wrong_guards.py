@@ -201,6 +201,10 @@ def _right(guard: str) -> Decide:
     return lambda a, u: by_demand(GUARDED[guard](a, u).demand, u)
 
 
+WRONG: dict[str, Decide] = {}
+"""Every wrong way to decide, by the id of its obligation."""
+
+
 def refute(guard: str, name: str, law: str, statement: str) -> Callable[[Decide], Decide]:
     """Decorates a wrong way to decide on a request."""
 
@@ -209,6 +213,7 @@ def refute(guard: str, name: str, law: str, statement: str) -> Callable[[Decide]
         full_name = f"{guard}.wrong.{name}"
         unknowns, tell = (*UNKNOWNS, "elsewhere"), _told(guard, law, wrong)
         AREA.add(full_name, Kind.REFUTATION, statement, build, unknowns=unknowns, law=law, right=right, tell=tell)
+        WRONG[f"{AREA.name}.{full_name}"] = wrong
         return wrong
 
     return decorate
