@@ -252,11 +252,14 @@ def targets(json: JsonOption = None) -> None:
 
 
 @vectors_app.command("list")
-def vectors_list(json: JsonOption = None) -> None:
-    """The edge cases that ship with the kit."""
+def vectors_list(
+    classes: Annotated[bool, typer.Option("--classes", help="Every edge class too, and what becomes of it.")] = False,
+    json: JsonOption = None,
+) -> None:
+    """The edge cases that ship with the kit, and what they cover."""
     from kvconform import vector_commands
 
-    vector_commands.vectors_list(console(), lambda data: write_json(json, data))
+    vector_commands.vectors_list(console(), lambda data: write_json(json, data), classes)
 
 
 @vectors_app.command("generate")

@@ -1,4 +1,4 @@
-"""`kvconform vectors`: list the shipped edge cases, generate them again, run them on a target."""
+"""`kvconform vectors`: list the shipped edge cases and what they cover, generate them again, run them on a target."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kvconform.errors import CONFORMS, INCONCLUSIVE, VIOLATES, Inconclusive, Tar
 from kvconform.listing import plain_table
 from kvconform.run import Run
 from kvconform.targets import Target
+from kvspec.edges import coverage
 from kvspec.edges import vectors as edges
 from kvspec.edges.vectors import Vector
 from kvspec.vocabulary import Capability, Config, Level
@@ -40,18 +41,51 @@ def vectors_json(those: Sequence[Vector]) -> list[dict[str, Any]]:
     ]
 
 
-def vectors_list(console: Console, write: Write) -> None:
-    """Print the shipped vectors."""
+def vectors_list(console: Console, write: Write, classes: bool = False) -> None:
+    """Print the shipped vectors and what they cover; with classes, every edge class too."""
     shipped = edges.load()
+    lines = coverage.coverage(shipped)
     gone = [{"id": u.id, "goal": u.goal, "reason": u.reason} for u in shipped.unreachable]
-    write({"schema": "kvconform/vectors-list@1", "vectors": vectors_json(shipped.vectors), "unreachable": gone})
+    rows = [
+        {"guard": line.guard.value, **{name: getattr(line, name) for name in COUNTS}, "settled": line.settled}
+        for line in lines
+    ]
+    write(
+        {
+            "schema": "kvconform/vectors-list@1",
+            "coverage": rows,
+            "vectors": vectors_json(shipped.vectors),
+            "unreachable": gone,
+        }
+    )
     table = plain_table("vector", "operations", "goal")
     for vector in shipped.vectors:
-        table.add_row(vector.id, str(len(vector.operations)), escape(vector.goal))
+        table.add_row(escape(vector.id), str(len(vector.operations)), escape(vector.goal))
     console.print(table)
-    for unreachable in shipped.unreachable:
-        console.print(f"unreachable: {unreachable.id}: {unreachable.reason}", markup=False)
-    console.print(f"\n{len(shipped.vectors)} vectors, {len(shipped.unreachable)} goals proved unreachable")
+    if classes:
+        _list_classes(console, shipped)
+    _show_coverage(console, lines)
+    total = f"{len(shipped.vectors)} vectors, {len(shipped.unreachable)} classes proved unreachable"
+    console.print(f"\n{total}: {coverage.percent(lines)} of the classes are witnessed or proved unreachable")
+
+
+COUNTS = ("classes", "witnessed", "unreachable", "vectors")
+
+
+def _list_classes(console: Console, shipped: edges.Vectors) -> None:
+    for vector in shipped.vectors:
+        for name in vector.classes:
+            console.print(f"witnessed by {vector.id}: {name}", markup=False, soft_wrap=True)
+    for each in shipped.unreachable:
+        console.print(f"unreachable: {each.id}: {each.reason}", markup=False, soft_wrap=True)
+
+
+def _show_coverage(console: Console, lines: Sequence[coverage.Line]) -> None:
+    table = plain_table("guard", "edge classes", "witnessed", "unreachable", "settled", "vectors")
+    for line in lines:
+        counts = (line.classes, line.witnessed, line.unreachable, line.settled, line.vectors)
+        table.add_row(line.guard.value, *map(str, counts))
+    console.print(table)
 
 
 def generate(console: Console, check_only: bool, write: Write) -> int:
@@ -67,11 +101,16 @@ def generate(console: Console, check_only: bool, write: Write) -> int:
     new = {vector.id: vector for vector in fresh.vectors}
     differing = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
     write({"schema": "kvconform/vectors-check@1", "vectors": len(new), "same": text == shipped, "differing": differing})
-    console.print(f"{len(new)} vectors, {len(fresh.unreachable)} goals proved unreachable")
+    lines = coverage.coverage(fresh)
+    _show_coverage(console, lines)
+    console.print(
+        f"{len(new)} vectors witness {fresh.witnessed} classes, {len(fresh.unreachable)} classes proved unreachable: "
+        f"coverage {coverage.percent(lines)}"
+    )
     if text == shipped:
         console.print("the shipped file has the same bytes")
         return CONFORMS
-    console.print(f"differing: {', '.join(differing) or 'the unreachable goals'}", markup=False)
+    console.print(f"differing: {', '.join(differing) or 'the unreachable classes'}", markup=False)
     if check_only:
         console.print("the shipped file DIFFERS; write it anew with: kvconform vectors generate")
         return VIOLATES

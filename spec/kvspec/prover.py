@@ -15,6 +15,7 @@ from typing import Any
 
 from kvspec.laws import CATALOGUE
 from kvspec.solving.asking import Answer, Asking, Reply
+from kvspec.solving.interrupts import interrupts_noted, raise_if_interrupted
 from kvspec.solving.plain import doubt_about, holds
 from kvspec.solving.questions import LEAST, MOST, finite, main_question, whole
 from kvspec.solving.smallest import smallest
@@ -258,11 +259,13 @@ def prove(
     """
     results = []
     chosen, asked = select(law, theorem), [solver_named(name) for name in solvers]
-    for obligation in chosen:
-        result = _discharge(obligation, timeout, asked, seed)
-        results.append(result)
-        if on_result is not None:
-            on_result(result)
+    with interrupts_noted():
+        for obligation in chosen:
+            result = _discharge(obligation, timeout, asked, seed)
+            raise_if_interrupted()
+            results.append(result)
+            if on_result is not None:
+                on_result(result)
     return results
 
 

@@ -155,39 +155,11 @@ def margins(config: Config, operations: tuple[Operation, ...]) -> tuple[int, int
     return at_last - ROOMY - reserve, total - own - (at_first - at_last) - ROOMY - reserve
 
 
-def features(config: Config, operations: tuple[Operation, ...]) -> set[str] | None:
-    """What the group shows when the last operation's guard is asked; None where its sequences differ in that."""
-    *before, last = operations
-    run = Run(config)
-    for op in before:
-        run.perform(op)
-    shown = {"watermark"} if config.watermark_blocks else set()
-    if isinstance(last, Allocate):
-        siblings = {"siblings"} if len(last.seqs) > 1 else set()
-        return shown | siblings | ({"partial"} if len(last.tokens or ()) % config.block_size else set())
-    if getattr(last, "lookahead", 0):
-        shown.add("lookahead")
-    members = run.manager.members(1)
-    rows = [set(run.manager.block_table(seq)) for seq in members]
-    if len(members) > 1:
-        if not rows[0] & rows[1]:
-            return None
-        shown.add("fork" if any(isinstance(op, Fork) for op in before) else "siblings")
-    each = [_features_of(run.manager, seq) for seq in members]
-    return shown | each[0] if all(one == each[0] for one in each) else None
-
-
-def _features_of(manager: BlockManager, seq: int | str) -> set[str]:
-    seen, size = manager.num_tokens(seq) - manager.unseen(seq), manager.block_size
-    empty = (len(manager.block_table(seq)) - 1) * size >= seen
-    found = {"unseen": manager.unseen(seq) > 0, "partial": seen % size > 0, "tail": empty}
-    return {name for name, there in found.items() if there}
-
-
-def on_edge(edge: str, slack: int, spare: int) -> bool:
-    """Whether what is left over is what the edge says."""
-    if edge == "never-by-1":
-        return spare == -1
-    if edge == "later-by-0":
-        return spare == 0 and slack < 0
-    return slack == {"slack-1": -1, "slack-0": 0, "slack+1": 1}[edge]
+def outcome(slack: int, spare: int) -> str:
+    """What is left over, in the words of the atoms."""
+    near = {0: "0", 1: "1", -1: "1"}
+    if slack >= 0:
+        return f"ok-{near.get(slack, 'far')}"
+    if spare < 0:
+        return f"never-{near.get(spare, 'far')}"
+    return "later-tight" if spare == 0 else f"later-{near.get(slack, 'far')}"

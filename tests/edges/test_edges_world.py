@@ -16,7 +16,10 @@ def test_the_orders_are_words_of_the_kit() -> None:
     assert {order.value for order in Claimed} <= {order.value for order in adapter.Order}
 
 
-@pytest.mark.parametrize("vector", load().vectors, ids=lambda vector: vector.id)
+EDGES = [vector for vector in load().vectors if vector.classes]
+
+
+@pytest.mark.parametrize("vector", EDGES, ids=lambda vector: vector.id)
 def test_the_kit_finds_every_operation_legal(vector) -> None:  # type: ignore[no-untyped-def]
     orders = frozenset(adapter.Order(name) for name in vector.orders)
     assumed = frozenset((*vector.needs, Capability.APPEND))

@@ -1,6 +1,6 @@
-"""The solver side of the algebra on bit-vectors: for bounded search, where whole numbers are slow.
+"""The solver side of the algebra on bit-vectors: for proofs about small numbers, where whole numbers are slow.
 
-Knows z3 and the width of a number; must not know the model. All numbers of the search are small (see the ranges there),
+Knows z3 and the width of a number; must not know the model. All numbers of the proofs are small (see the ranges there),
 so that nothing overflows.
 """
 
@@ -13,9 +13,9 @@ import z3
 from kvspec.terms import Terms, truth
 
 WIDTH = 8
-"""Signed, so -128..127: products of a quotient and a block size stay below 31 * 4."""
+"""Signed, so -128..127: products of a quotient and a block size stay below 41 * 3."""
 
-MOST_QUOTIENT = 31
+MOST_QUOTIENT = 41
 
 
 def number(x: Any) -> Any:

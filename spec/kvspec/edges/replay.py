@@ -68,6 +68,16 @@ class Asked:
             return Verdict.OK
         return Verdict.LATER if self.spare >= 0 else Verdict.NEVER
 
+    @property
+    def outcome(self) -> str:
+        """The verdict and how near it is to another one, in the words of the atoms."""
+        near = {0: "0", 1: "1", -1: "1"}
+        if self.slack >= 0:
+            return f"ok-{near.get(self.slack, 'far')}"
+        if self.spare < 0:
+            return f"never-{near.get(self.spare, 'far')}"
+        return "later-tight" if self.spare == 0 else f"later-{near.get(self.slack, 'far')}"
+
 
 @dataclass
 class Replay:

@@ -3,35 +3,40 @@
 Loading needs the standard library only. It must not know the solver: `generate` and `check`, which need it, are the
 only ones to import the search, and only when called.
 
-A vector is a sequence of operations from the empty state. `expects` has the verdict of each guarded operation by the
-specification: `ok` for all but the last; a guard with two answers says `no` where `later` or `never` is expected.
+The file is JSON Lines: a header, then one vector a line, then the classes that are out of reach, a combination of
+values a line. A vector is a sequence of operations from the empty state; `vectors.schema.json` describes the lines.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import resources
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvspec.vocabulary import OPERATIONS, Capability, Config, Operation, Step, Verdict, arguments
 
 if TYPE_CHECKING:
-    from kvspec.edges.goals import Goal
+    from kvspec.edges.family import Family
 
 SCHEMA = "kvconform/vectors@1"
-FILE_NAME = "vectors.json"
+FILE_NAME = "vectors.jsonl"
+MADE = "breadth-first enumeration of lives, proofs by z3: kvconform vectors generate"
 
 
 @dataclass(frozen=True)
 class Vector:
-    """One edge of an admission guard, and the operations that lead there; the last one asks the guard.
+    """Operations that lead to an edge of an admission guard; the last one asks the guard.
 
-    id: the goal's. goal: the goal in words. laws: ids of the laws that it serves. needs: the capabilities without
-    which it cannot be run. orders: the restrictions of engines (in the words of the kit's adapters) that it obeys.
-    expects: for each operation the verdict, None where there is no guard. why: the numbers behind the last verdict.
+    id: that of the first of its classes. goal: the same in words. laws: ids of the laws that it serves. needs: the
+    capabilities without which it cannot be run. orders: the restrictions of engines (in the words of the kit's
+    adapters) that it obeys. expects: for each operation the verdict by the specification, None where there is no guard.
+    why: the numbers behind the last verdict. accepts: the answers to the last operation that the laws leave open, where
+    it is guarded; a guard with two answers says `no` where `later` or `never` is expected. classes: ids of the edge
+    classes that it is there for.
     """
 
     id: str
@@ -43,23 +48,36 @@ class Vector:
     operations: tuple[Operation, ...]
     expects: tuple[Verdict | None, ...]
     why: str
+    accepts: tuple[Verdict, ...] = ()
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Unreachable:
-    """An edge that no state can meet. reason: why, as proved."""
+    """An edge class that no state can meet. reason: why, as proved."""
 
     id: str
-    goal: str
     reason: str
+
+    @property
+    def goal(self) -> str:
+        """The class in words."""
+        from kvspec.edges.goals import parse_class
+
+        return parse_class(self.id).words
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Every goal, either witnessed by a vector or proved unreachable; both sorted by id."""
+    """Every edge class, either witnessed by a vector or proved unreachable."""
 
     vectors: tuple[Vector, ...]
     unreachable: tuple[Unreachable, ...]
+
+    @property
+    def witnessed(self) -> int:
+        """How many classes the vectors witness."""
+        return sum(len(vector.classes) for vector in self.vectors)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -75,16 +93,17 @@ def parse(text: str) -> Vectors:
 
     Raises ValueError where it is not of this schema.
     """
-    data = json.loads(text)
-    if data.get("schema") != SCHEMA:
-        raise ValueError(f"the schema is {data.get('schema')!r}; this reads {SCHEMA}")
+    header, *entries = (json.loads(line) for line in text.splitlines())
+    if header.get("schema") != SCHEMA:
+        raise ValueError(f"the schema is {header.get('schema')!r}; this reads {SCHEMA}")
     return Vectors(
-        tuple(_vector(entry) for entry in data["vectors"]),
-        tuple(Unreachable(**entry) for entry in data["unreachable"]),
+        tuple(_vector(entry) for entry in entries if "operations" in entry),
+        tuple(each for entry in entries if "unreachable" in entry for each in _unreachable(entry)),
     )
 
 
 def _vector(entry: Mapping[str, Any]) -> Vector:
+    expects = [None if each is None else tuple(Verdict(word) for word in each) for each in entry["expects"]]
     return Vector(
         id=entry["id"],
         goal=entry["goal"],
@@ -93,9 +112,16 @@ def _vector(entry: Mapping[str, Any]) -> Vector:
         orders=tuple(entry["orders"]),
         config=Config(**entry["config"]),
         operations=tuple(_operation(each) for each in entry["operations"]),
-        expects=tuple(None if each is None else Verdict(each) for each in entry["expects"]),
+        expects=tuple(None if each is None else each[0] for each in expects),
         why=entry["why"],
+        accepts=(expects[-1] or ()) if entry["classes"] else (),
+        classes=tuple(entry["classes"]),
     )
+
+
+def _unreachable(entry: Mapping[str, Any]) -> Iterable[Unreachable]:
+    guard, combination = entry["unreachable"].split("/")
+    return (Unreachable(f"{guard}/{outcome}/{combination}", entry["reason"]) for outcome in entry["outcomes"])
 
 
 def _operation(entry: Mapping[str, Any]) -> Operation:
@@ -115,25 +141,45 @@ def _argument(value: Any) -> Any:
 
 def dump(vectors: Vectors) -> str:
     """The text of the file: the same bytes for the same vectors, one vector a line."""
-    lines = [_line(_entry(vector)) for vector in vectors.vectors]
-    out_of_reach = [_line(asdict(entry)) for entry in vectors.unreachable]
-    return f'{{"schema": "{SCHEMA}",\n"vectors": [\n{_joined(lines)}],\n"unreachable": [\n{_joined(out_of_reach)}]}}\n'
-
-
-def _joined(lines: Iterable[str]) -> str:
-    text = ",\n".join(lines)
-    return text + "\n" if text else ""
-
-
-def _line(entry: Mapping[str, Any]) -> str:
-    return json.dumps(entry, ensure_ascii=True)
+    header = {
+        "schema": SCHEMA,
+        "made": MADE,
+        "classes": vectors.witnessed + len(vectors.unreachable),
+        "witnessed": vectors.witnessed,
+        "unreachable": len(vectors.unreachable),
+        "vectors": len(vectors.vectors),
+    }
+    lines = [header, *map(_entry, vectors.vectors), *_unreachable_entries(vectors.unreachable)]
+    return "".join(json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n" for line in lines)
 
 
 def _entry(vector: Vector) -> dict[str, Any]:
-    entry = {field.name: getattr(vector, field.name) for field in fields(vector)}
-    entry["config"] = asdict(vector.config)
-    entry["operations"] = [_operation_entry(operation) for operation in vector.operations]
-    return entry
+    expects: list[Sequence[Verdict] | None] = [None if each is None else (each,) for each in vector.expects]
+    if vector.accepts:
+        expects[-1] = vector.accepts
+    return {
+        "id": vector.id,
+        "goal": vector.goal,
+        "classes": vector.classes,
+        "laws": vector.laws,
+        "needs": vector.needs,
+        "orders": vector.orders,
+        "config": asdict(vector.config),
+        "operations": [_operation_entry(operation) for operation in vector.operations],
+        "expects": expects,
+        "why": vector.why,
+    }
+
+
+def _unreachable_entries(unreachable: Iterable[Unreachable]) -> Iterable[dict[str, Any]]:
+    """One combination of values a line, with the outcomes that it cannot have for the same reason."""
+
+    def combination(each: Unreachable) -> tuple[str, str]:
+        guard, _, values = each.id.split("/")
+        return f"{guard}/{values}", each.reason
+
+    for (name, reason), those in groupby(unreachable, combination):
+        yield {"unreachable": name, "outcomes": [each.id.split("/")[1] for each in those], "reason": reason}
 
 
 def _operation_entry(operation: Operation) -> dict[str, Any]:
@@ -146,16 +192,15 @@ def _operation_entry(operation: Operation) -> dict[str, Any]:
 # -- making ------------------------------------------------------------------------------------------------------------
 
 
-def generate(progress: Callable[[str], None] | None = None, goals: Iterable[Goal] | None = None) -> Vectors:
-    """Find the vectors anew, for all goals or for these; needs the solver, and for all goals a minute or two.
+def generate(progress: Callable[[str], None] | None = None, searched: Sequence[Family] | None = None) -> Vectors:
+    """Find the vectors anew, in all families of lives or in these; needs the solver, and for all some minutes.
 
-    Raises SearchFailed where a goal is neither reached nor proved unreachable, or where the solver's answer does not
+    Raises SearchFailed where a class is neither reached nor proved unreachable, or where what the search found does not
     stand up to plain numbers.
     """
     from kvspec.edges.generate import generate_all
-    from kvspec.edges.goals import GOALS
 
-    return generate_all(GOALS if goals is None else tuple(goals), progress)
+    return generate_all(progress, searched)
 
 
 def check(progress: Callable[[str], None] | None = None) -> bool:

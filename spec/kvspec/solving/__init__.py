@@ -4,5 +4,6 @@
 - `formulas`, `writing`, `layout`: terms as plain formulas, those as expressions, and those as lines;
 - `smtlib`: a question as one text;
 - `solver`, `z3_solver`, `cvc5_solver`: who answers it;
-- `smallest`: the smallest example of an answer.
+- `asking`: one text put to several solvers, and what their answers come to;
+- `plain`, `smallest`: examples evaluated without a solver, and made small.
 """

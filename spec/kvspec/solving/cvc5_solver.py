@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from kvspec.solving.interrupts import raise_if_interrupted
 from kvspec.solving.solver import Found, SolverMissing, in_turn
 
 try:
@@ -53,6 +54,7 @@ def _solve(options: Mapping[str, str], text: str, names: Sequence[str], timeout:
     start = time.perf_counter()
     result = solver.checkSat()
     seconds = time.perf_counter() - start
+    raise_if_interrupted()
     if result.isSat():
         return Found("sat", seconds, _values(solver, symbols, names))
     if result.isUnsat():

@@ -13,6 +13,7 @@ from typing import Any
 
 import z3
 
+from kvspec.solving.interrupts import stopped_by
 from kvspec.solving.solver import Found, in_turn
 
 _SEEDS = ("smt.random_seed", "sat.random_seed", "nlsat.seed")
@@ -50,17 +51,14 @@ SOLVER = Z3()
 
 
 def check(solver: Any, timeout: float, *assumed: Any) -> tuple[str, str | None]:
-    """The answer to what the solver holds, and where that is unknown the reason. Raises KeyboardInterrupt: z3 swallows
-    Ctrl-C and answers unknown, which is not what the user meant.
+    """The answer to what the solver holds, and where that is unknown the reason.
+
+    z3 is kept from catching Ctrl-C: it would answer unknown, which is not what the user meant.
     """
-    solver.set("timeout", max(1, round(timeout * 1000)))
-    answer = str(solver.check(*assumed))
-    if answer != "unknown":
-        return answer, None
-    reason = str(solver.reason_unknown())
-    if "interrupted from keyboard" in reason:
-        raise KeyboardInterrupt
-    return answer, f"z3 gave up: {reason}"
+    solver.set(timeout=max(1, round(timeout * 1000)), ctrl_c=False)
+    with stopped_by(solver.ctx.interrupt):
+        answer = str(solver.check(*assumed))
+    return answer, f"z3 gave up: {solver.reason_unknown()}" if answer == "unknown" else None
 
 
 def value_of(model: Any, term: Any) -> int:
