@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
+from functools import cache
 from typing import ClassVar, Literal
 
 from kvspec.vocabulary import Capability, Config, Device, Status, Verdict
@@ -402,20 +403,26 @@ def _reject_declarations(adapter: Adapter) -> None:
             raise AdapterMistake(f"{name}.restrictions has {restriction!r}; it must have Restriction(Order.X, reason)")
 
 
-def _reject_signatures(adapter: Adapter) -> None:
-    """A method that cannot be called as the kit calls it is the adapter's mistake, not a crash of the manager."""
+@cache
+def _reject_signatures(kind: type[Adapter]) -> None:
+    """A method that cannot be called as the kit calls it is the adapter's mistake, not a crash of the manager.
+
+    Looked at once a class: a run begins with this, and there are thousands of runs.
+    """
     for method, arguments in ARGUMENTS.items():
-        if not overrides(adapter, method):
+        if getattr(kind, method) is getattr(Adapter, method):
             continue
-        wanted = f"{type(adapter).__name__}.{method} must be a method ({', '.join(('self', *arguments))})"
+        wanted = f"{kind.__name__}.{method} must be a method ({', '.join(('self', *arguments))})"
         try:
-            inspect.signature(getattr(adapter, method)).bind(*arguments)
+            bound = isinstance(inspect.getattr_static(kind, method), (staticmethod, classmethod))
+            inspect.signature(getattr(kind, method)).bind(*(() if bound else ("self",)), *arguments)
         except TypeError as error:
             raise AdapterMistake(f"{wanted}: {error}") from None
         except ValueError:
             continue  # written in C: no signature to be had
 
 
+@cache
 def _reject_typos(kind: type[Adapter]) -> None:
     """A name that is almost one of the base class's would silently declare nothing."""
     known = [name for name in vars(Adapter) if not name.startswith("_") and name not in ("name", "version")]
@@ -437,7 +444,7 @@ def capabilities_of(adapter: Adapter) -> frozenset[Capability]:
         raise AdapterMistake(f"{type(adapter).__name__} must define {', '.join(missing)}")
     _reject_typos(type(adapter))
     _reject_declarations(adapter)
-    _reject_signatures(adapter)
+    _reject_signatures(type(adapter))
     found = {capability for method, capability in BY_METHOD.items() if overrides(adapter, method)}
     if overrides(adapter, "swap_out") != overrides(adapter, "swap_in"):
         raise AdapterMistake(f"{type(adapter).__name__} must define both swap_out and swap_in, or neither")

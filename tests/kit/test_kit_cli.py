@@ -448,7 +448,7 @@ def test_a_wrong_manager_fails_vectors(command: Command) -> None:
 
 
 def test_vectors_that_are_all_skipped_are_3(command: Command) -> None:
-    ended = command("vectors", "run", "kit_targets:Bare", "--json", "run.json")
+    ended = command("vectors", "run", "kit_targets:Bare", "--vector", "swap_in", "--json", "run.json")
     assert ended.code == 3
     assert "skipped" in ended.complaint
     rows = json.loads((command.folder / "run.json").read_text())
