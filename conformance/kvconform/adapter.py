@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
-from functools import cache
 from typing import ClassVar, Literal
 
 from kvspec.vocabulary import Capability, Config, Device, Status, Verdict
@@ -403,12 +402,8 @@ def _reject_declarations(adapter: Adapter) -> None:
             raise AdapterMistake(f"{name}.restrictions has {restriction!r}; it must have Restriction(Order.X, reason)")
 
 
-@cache
 def _reject_signatures(kind: type[Adapter]) -> None:
-    """A method that cannot be called as the kit calls it is the adapter's mistake, not a crash of the manager.
-
-    Looked at once a class: a run begins with this, and there are thousands of runs.
-    """
+    """A method that cannot be called as the kit calls it is the adapter's mistake, not a crash of the manager."""
     for method, arguments in ARGUMENTS.items():
         if getattr(kind, method) is getattr(Adapter, method):
             continue
@@ -422,7 +417,6 @@ def _reject_signatures(kind: type[Adapter]) -> None:
             continue  # written in C: no signature to be had
 
 
-@cache
 def _reject_typos(kind: type[Adapter]) -> None:
     """A name that is almost one of the base class's would silently declare nothing."""
     known = [name for name in vars(Adapter) if not name.startswith("_") and name not in ("name", "version")]
@@ -431,6 +425,18 @@ def _reject_typos(kind: type[Adapter]) -> None:
             close = [] if name.startswith("_") or name in known else get_close_matches(name, known, n=1, cutoff=0.85)
             if close:
                 raise AdapterMistake(f"{kind.__name__} defines {name!r}, which means nothing; {close[0]!r} was meant?")
+
+
+_SOUND: set[type] = set()
+"""Classes that were looked at: a run begins with this, and there are thousands of runs."""
+
+
+def _reject_class(kind: type[Adapter]) -> None:
+    """What can be wrong with a class, looked at once."""
+    if kind not in _SOUND:
+        _reject_typos(kind)
+        _reject_signatures(kind)
+        _SOUND.add(kind)
 
 
 def capabilities_of(adapter: Adapter) -> frozenset[Capability]:
@@ -442,9 +448,8 @@ def capabilities_of(adapter: Adapter) -> frozenset[Capability]:
     missing = [name for name in REQUIRED if not overrides(adapter, name)]
     if missing:
         raise AdapterMistake(f"{type(adapter).__name__} must define {', '.join(missing)}")
-    _reject_typos(type(adapter))
+    _reject_class(type(adapter))
     _reject_declarations(adapter)
-    _reject_signatures(type(adapter))
     found = {capability for method, capability in BY_METHOD.items() if overrides(adapter, method)}
     if overrides(adapter, "swap_out") != overrides(adapter, "swap_in"):
         raise AdapterMistake(f"{type(adapter).__name__} must define both swap_out and swap_in, or neither")

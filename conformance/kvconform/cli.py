@@ -198,14 +198,27 @@ def _replay_json(trace: Path, on: str, replayed: Any) -> dict[str, Any]:
 
 @app.command()
 def prove(
-    law: Annotated[list[str], typer.Option(metavar="ID", help="What is proved of this law; may be repeated.")] = [],  # noqa: B006
-    theorem: Annotated[list[str], typer.Option(metavar="ID", help="This theorem, or all that begin so.")] = [],  # noqa: B006
+    law: Annotated[
+        list[str],
+        typer.Option(metavar="ID", help="What is proved of this law, and all that it rests on; may be repeated."),
+    ] = [],  # noqa: B006
+    theorem: Annotated[
+        list[str],
+        typer.Option(
+            metavar="ID",
+            help="This theorem, or all below a part of its id (guards, guards.swap-in), and what they rest on; may be "
+            "repeated, and adds to --law.",
+        ),
+    ] = [],  # noqa: B006
     solver: Annotated[
         str, typer.Option(metavar="z3|cvc5|both", help="Who answers. Both: the same questions, cross-checked.")
     ] = "z3",
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="For whatever the solvers choose at random.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="For whatever the solvers choose at random.")
+    ] = 0,
     timeout: Annotated[
-        float, typer.Option(metavar="S", min=0.001, help="Seconds that one question to one solver may take.")
+        float,
+        typer.Option(metavar="S", min=0.001, max=86_400, help="Seconds that one question to one solver may take."),
     ] = 10.0,
     json: JsonOption = None,
     smt2: Annotated[
@@ -214,7 +227,12 @@ def prove(
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show vacuity checks and examples too.")] = False,
 ) -> None:
-    """Prove the specification: every theorem, refutation and vacuity check."""
+    """Prove the specification: every theorem, refutation and vacuity check, and the small-scope enumeration.
+
+    With --law or --theorem only that is proved, nothing is enumerated, and the stories of wrong variants are told. Exit
+    codes: 0 proved, 1 refuted, 2 usage error, 3 inconclusive (a solver does not know, the solvers disagree, nothing is
+    proved of a law).
+    """
     from kvconform.proving import Wanted, run_proofs, solvers_named
 
     solvers = solvers_named(solver)

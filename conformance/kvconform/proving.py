@@ -65,7 +65,7 @@ def run_proofs(console: Console, wanted: Wanted, verbose: bool, write: Callable[
     solver that is not installed.
     """
     from kvspec import prover  # loads the solver: only here
-    from kvspec.theorems import UNPROVED
+    from kvspec.theorems import OBLIGATIONS, UNPROVED
 
     try:
         chosen = prover.select(*wanted.selection)
@@ -74,7 +74,8 @@ def run_proofs(console: Console, wanted: Wanted, verbose: bool, write: Callable[
         results, explored, interrupted = _proved(wanted, len(chosen))
     except (prover.UnknownId, prover.SolverMissing) as error:
         raise UsageError(str(error)) from None
-    for law in wanted.laws if not chosen else ():
+    bare = [law for law in wanted.laws if not any(obligation.law == law for obligation in chosen)]
+    for law in bare:
         console.print(f"nothing is proved of {law}: {UNPROVED.get(law, 'no obligation names it')}", markup=False)
     stories = _stories(chosen, results)
     document = prover.report(results)
@@ -83,15 +84,22 @@ def run_proofs(console: Console, wanted: Wanted, verbose: bool, write: Callable[
             row["story"] = stories[row["id"]]
     if explored is not None:
         document["exploration"] = explored.as_data()
-    document["verdict"] = _verdict(document["verdict"], explored, interrupted)
+    document["selected"], document["interrupted"] = len(chosen), interrupted
+    document["verdict"] = _verdict(document["verdict"], explored, interrupted or bool(bare))
     write(document)
     told = stories if verbose or not wanted.everything else {}
     proofs.show(console, results, wanted.solvers, verbose, told)
     if explored is not None:
         proofs.show_exploration(console, explored)
     if interrupted:
-        console.print(f"interrupted after {len(results)} of {len(chosen)} obligations")
-    proofs.show_verdict(console, document["verdict"])
+        when = (
+            "in the enumeration"
+            if len(results) == len(chosen)
+            else f"after {len(results)} of {len(chosen)} obligations"
+        )
+        console.print(f"interrupted {when}")
+    of_all = None if wanted.everything else (len(chosen), len(OBLIGATIONS))
+    proofs.show_verdict(console, document["verdict"], of_all)
     return EXIT[document["verdict"]]
 
 
@@ -107,11 +115,11 @@ def _export(chosen: Sequence[Any], folder: Path) -> None:
             raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def _verdict(proofs_say: str, explored: Exploration | None, interrupted: bool) -> str:
+def _verdict(proofs_say: str, explored: Exploration | None, incomplete: bool) -> str:
     """The verdict on proofs and enumeration together: a state that contradicts a proof refutes the specification."""
     if explored is not None and not explored.good:
         return "refuted" if explored.path else "inconclusive" if proofs_say == "proved" else proofs_say
-    return "inconclusive" if interrupted and proofs_say == "proved" else proofs_say
+    return "inconclusive" if incomplete and proofs_say == "proved" else proofs_say
 
 
 def _stories(chosen: Sequence[Obligation], results: Sequence[prover.Result]) -> dict[str, list[str]]:

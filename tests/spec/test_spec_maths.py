@@ -431,7 +431,7 @@ BY_ID = {obligation.id: obligation for obligation in OBLIGATIONS}
 @pytest.mark.parametrize(
     ("theorem", "text"),
     [
-        ("arithmetic.blocks-for.tight", "block_size ≥ 1 ∧ slots ≥ 0 ⇒ (⌈slots / block_size⌉ − 1) · block_size < slots"),
+        ("arithmetic.blocks-for.tight", "block_size ≥ 1 ⇒ (⌈slots / block_size⌉ − 1) · block_size < slots"),
         ("guards.swap-in.sound", "premises ∧ on course ∧ free − need ≥ watermark ⇒ ¬stuck"),
         ("guards.course.take", "block_size ≥ 1 ∧ on course ∧ wanting ∧ now_free > 0 ⇒ on course′"),
         ("ownership.release.once", "Invariant ∧ tab(p) ≠ ∅ ⇒ tab′(p) = ∅"),

@@ -111,6 +111,65 @@ def _negated(build):
     return negated
 
 
+# -- for any size -----------------------------------------------------------------------------------------
+
+LARGE = 1_000_000
+
+
+def held_by_hypotheses(obligation: Obligation) -> list[str]:
+    """The numbers that the hypotheses of a proof keep from being large."""
+    from kvspec.terms import Terms, truth
+
+    a, numbers = Terms(), {name: z3.Int(name) for name in obligation.unknowns}
+    claim = obligation.general(a) if obligation.general else obligation.build(a, **numbers)
+    solver = z3.SimpleSolver()
+    facts = [truth(fact) for fact in (*claim.facts, *a.definitions)]
+    solver.add(*(fact for fact in facts if not z3.is_quantifier(fact)))
+    names = obligation.unknowns if obligation.general is None else ("here.size", "pool.size", "block_size")
+    held = []
+    for name in names:
+        solver.push()
+        solver.add(z3.Int(name) >= LARGE)
+        if solver.check() != z3.sat:
+            held.append(name)
+        solver.pop()
+    return held
+
+
+NOTHING_OUTSTANDING, NOTHING_FREE = ["moves", "copies"], ["now_free"]
+HELD = {
+    "guards.course.next": NOTHING_OUTSTANDING,
+    "guards.table.covers": NOTHING_OUTSTANDING,
+    "guards.allocate.watermark": [*NOTHING_OUTSTANDING, "rest"],
+    "guards.swap-in.watermark": [*NOTHING_OUTSTANDING, "rest"],
+    "guards.append.precise": NOTHING_FREE,
+    "guards.swap-out.precise": NOTHING_FREE,
+    "guards.append.never-fails-alone": NOTHING_FREE,
+    "guards.swap-out.never-fails-alone": NOTHING_FREE,
+}
+"""What is rightly small: an operation that has ended has nothing outstanding, one that is stuck finds nothing free."""
+
+
+@pytest.mark.parametrize(
+    "obligation",
+    [o for o in OBLIGATIONS if o.kind in PROOFS and o.id != "ownership.refcount.counted"],
+    ids=lambda obligation: obligation.id,
+)
+def test_no_hypothesis_hides_a_bound(obligation):
+    """A proof for any number of blocks must not assume, in whatever words, that there are few."""
+    assert held_by_hypotheses(obligation) == HELD.get(obligation.id, [])
+
+
+COURSE_OF_A_GUARD = {"course.take", "course.ends", "course.next", "need.adds-up"}
+
+
+@pytest.mark.parametrize("guard", list(ASKED))
+@pytest.mark.parametrize("claim", ["sound", "precise", "impossible-is-never", "never-fails-alone"])
+def test_what_a_guard_is_proved_by_rests_on_the_whole_induction(guard, claim):
+    rests_on = set(BY_ID[f"guards.{guard}.{claim}"].rests_on)
+    assert rests_on >= {f"guards.{guard}.starts", *(f"guards.{name}" for name in COURSE_OF_A_GUARD)}
+
+
 def says_nothing_new(obligation: Obligation) -> bool:
     """Whether its goal is true by the definitions alone, or is one of its hypotheses."""
     from kvspec.terms import Terms, truth

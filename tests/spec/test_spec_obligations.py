@@ -32,8 +32,8 @@ def test_it_rests_on_proofs_that_exist(obligation):
 
 def test_every_proof_is_checked_to_say_something():
     proofs = {obligation.id for obligation in OBLIGATIONS if obligation.kind in PROOFS}
-    checked = {name.removesuffix(".can-fire") for name, o in BY_ID.items() if o.kind is Kind.VACUITY}
-    assert proofs == checked
+    checks = {name for name, o in BY_ID.items() if o.kind is Kind.VACUITY and not name.startswith("reachable.")}
+    assert {f"{name}.can-fire" for name in proofs} == checks
 
 
 @pytest.mark.parametrize("obligation", REFUTATIONS, ids=[obligation.id for obligation in REFUTATIONS])

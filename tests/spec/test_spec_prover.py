@@ -99,14 +99,6 @@ def test_a_builder_that_fails_stops_nobody():
     assert "no such rule" in result.reason
 
 
-def test_ctrl_c_is_not_swallowed(monkeypatch):
-    # z3 answers `unknown` when it is interrupted, and the exception is lost.
-    monkeypatch.setattr(z3.Solver, "check", lambda solver, *assumed: z3.unknown)
-    monkeypatch.setattr(z3.Solver, "reason_unknown", lambda solver: "interrupted from keyboard")
-    with pytest.raises(KeyboardInterrupt):
-        discharge(lemma(grows))
-
-
 # -- several solvers --------------------------------------------------------------------------------------
 
 

@@ -81,9 +81,12 @@ def show_exploration(console: Console, explored: Exploration) -> None:
         console.print(f"  {number:3}. {tell(op)}", markup=False)
 
 
-def show_verdict(console: Console, verdict: str) -> None:
-    """Print the last line."""
-    console.print(f"\n[bold]specification: [{COLOURS[verdict]}]{verdict}[/][/]")
+def show_verdict(console: Console, verdict: str, of_all: tuple[int, int] | None = None) -> None:
+    """Print the last line. of_all: of a selection, how many obligations it has and how many there are."""
+    part = ""
+    if of_all is not None:
+        part = f", as far as selected ({of_all[0]} of {of_all[1]} obligations, nothing enumerated)"
+    console.print(f"\n[bold]specification: [{COLOURS[verdict]}]{verdict}[/][/]{part}")
 
 
 def _table(rows: Sequence[Result], checks: dict[str, Result], solvers: Sequence[str], verbose: bool) -> Table:

@@ -2,8 +2,8 @@
 
 Knows signals; must not know any solver. Left alone, three things lose it or hold it up. A solver that catches it for
 itself gives up one question, and the next one is asked. While a solver works, Python hears nothing. And where Python
-raises it at the end of some object's life, which with solver terms is all the time, Python drops it. So the first one is
-noted, ends the question under way, and is raised where nothing loses it; a second one is raised at once.
+raises it at the end of some object's life, which with solver terms is all the time, Python drops it. So the first one
+is noted, ends the question under way, and is raised where nothing loses it; a second one is raised at once.
 """
 
 from __future__ import annotations

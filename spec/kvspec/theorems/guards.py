@@ -11,7 +11,7 @@ The wrong variants of guards are in `wrong_guards`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kvspec.algebra import Algebra
@@ -76,15 +76,28 @@ def _need_not_negative(
     )
 
 
-@AREA.lemma("need.adds-up", "What several sequences need is what the first needs and what those after it need.")
-def _need_adds_up(
-    a: Algebra, tokens: Any, blocks: Any, tokens_2: Any, blocks_2: Any, lookahead: Any, block_size: Any
-) -> Claim:
-    one, two = SequenceCounts(tokens, 0, blocks), SequenceCounts(tokens_2, 0, blocks_2)
-    given = [block_size >= 1, *counted(a, one, block_size), *counted(a, two, block_size)]
-    together = total_append_need(a, [one, two], lookahead, block_size)
-    apart = append_need(a, one, lookahead, block_size) + total_append_need(a, [two], lookahead, block_size)
-    return Claim(given, a.all_of(together == apart, total_append_need(a, [], lookahead, block_size) == 0))
+SEQUENCES = (1, 2, 3)
+"""As many as it takes to see that one after the other is counted, and all in the same way."""
+
+
+def _counts(numbers: Mapping[str, Any], i: int) -> SequenceCounts:
+    return SequenceCounts(*(numbers[f"{name}_{i}"] for name in ("tokens", "seen", "blocks", "shared_writes")))
+
+
+@AREA.lemma(
+    "need.adds-up",
+    "What several sequences need is what the first needs and what those after it need, copies included.",
+    unknowns=(
+        *("block_size", "lookahead"),
+        *(f"{name}_{i}" for i in SEQUENCES for name in ("tokens", "seen", "blocks", "shared_writes")),
+    ),
+)
+def _need_adds_up(a: Algebra, block_size: Any, lookahead: Any, **numbers: Any) -> Claim:
+    first, *later = seqs = [_counts(numbers, i) for i in SEQUENCES]
+    together = total_append_need(a, seqs, lookahead, block_size)
+    apart = append_need(a, first, lookahead, block_size) + total_append_need(a, later, lookahead, block_size)
+    nobody = total_append_need(a, [], lookahead, block_size) == 0
+    return Claim([block_size >= 1], a.all_of(together == apart, nobody))
 
 
 @AREA.induction("course.take", "Taking a block that is wanted keeps the operation on course.")

@@ -65,7 +65,7 @@ WITNESSES: dict[str, str] = {
     "table-covers-seen": "arithmetic.touched.bounds-growth",
     "shared-writes-not-negative": "guards.need.not-negative",
     # what a judge sees
-    "unnamed": "refinement.filled.take",
+    "unnamed": "refinement.unnamed-is-free",
     "unnamed-by-others": "refinement.emptied.last",
     "untouched": "refinement.touched.enough",
     "checked": "refinement.touched.enough",

@@ -83,7 +83,9 @@ def reorder(a: Algebra, pool: Pool, block: Any) -> Pool:
 
 def _unnamed_is_free(world: World) -> Claim:
     pool, block, a = world.pool("pool"), world.number("block"), world.a
-    given = [*invariant(world, pool), is_block(a, pool, block), unnamed(world, pool, block)]
+    # The invariant says this of every rank; solvers have to be told which one matters.
+    first_owner = rank_has_owner(a, pool, block, 0)
+    given = [*invariant(world, pool), is_block(a, pool, block), unnamed(world, pool, block), first_owner]
     return Claim(given, a.all_of(pool.ref[block] == 0, pool.pos[block] < pool.free))
 
 
@@ -163,7 +165,9 @@ def _filled_by_take(world: World) -> Claim:
     """An empty entry was seen to name a block that nobody named; the free count fell by one."""
     pool, p, block, a = world.pool("pool"), world.entry("p"), world.number("block"), world.a
     observed = pool.tab.put(p, block)
-    given = [*invariant(world, pool), is_empty(pool, p), is_block(a, pool, block), unnamed(world, pool, block)]
+    # Nobody names the block, so it is free: `unnamed-is-free`.
+    free = [is_block(a, pool, block), pool.ref[block] == 0, pool.pos[block] < pool.free]
+    given = [*invariant(world, pool), is_empty(pool, p), *free]
     ready = reorder(a, pool, block)
     after = take(a, ready, p)
     matches = a.all_of(same_tables(a, after, observed, world.entry("any")), after.free == pool.free - 1)

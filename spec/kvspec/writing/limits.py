@@ -43,8 +43,22 @@ STANDS_FOR: tuple[Limit, ...] = (
         "the sequences after the first are one number",
         "A guard adds up over the sequences of a group. In the theorems about guards the first of them is looked "
         "at, and what the others need is a number, `others` or `rest`.",
-        "proved of two sequences: `guards.need.adds-up`, `guards.course.next`; that it then holds of any group is "
-        "induction over its sequences",
+        "proved of three sequences: `guards.need.adds-up`, and `guards.course.next`; that it then holds of any group "
+        "is induction over its sequences",
+    ),
+    Limit(
+        "how many shared blocks a sequence writes to is a number",
+        "The guards are given `shared_writes`. That it is the number of entries which are written and whose refcount "
+        "is more than 1 at the sequence's turn is not a theorem.",
+        "the enumeration counts them from the tables and finds that exactly as many blocks are taken; the order of "
+        "turns is `copying.turns.any-order`",
+    ),
+    Limit(
+        "a refused operation does nothing by definition",
+        "In the model the guard is asked first, and what it refuses is not begun: `guards.*.refused-is-nothing` says "
+        "no more than that.",
+        "that one which fails half way can be taken back is a theorem, `atomicity`; a manager's own refusals are "
+        "judged at run time",
     ),
     Limit(
         "induction is not the solver's",
