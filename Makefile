@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 WORKERS ?= 2
 
-.PHONY: help verify test lint types contracts check docs vectors engines bench clean
+.PHONY: help verify test lint types contracts check docs vectors vectors-check engines bench clean
 
 help: ## what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +41,9 @@ docs: $(READY) ## write the pages of docs/ that come from data
 
 vectors: $(READY) ## generate the solver's edge cases again (minutes)
 	$(BIN)/kvconform vectors generate
+
+vectors-check: $(READY) ## whether the shipped edge cases are what is generated (minutes)
+	$(BIN)/kvconform vectors generate --check
 
 engines: $(READY) ## fetch the published engines that the README names, and check them
 	$(BIN)/kvconform engines fetch vllm==0.2.7 vllm==0.6.2 vllm==0.6.3 vllm==0.10.2

@@ -16,7 +16,7 @@ from kvspec.algebra import INTS, Algebra
 from kvspec.arithmetic import SequenceCounts, blocks_for, blocks_touched, full_blocks
 from kvspec.guards import Demand, append_demand, is_never, is_ok, swap_in_demand
 from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
-from kvspec.story import Scene, draw_counts
+from kvspec.story import Scene, counted_as, draw_counts
 from kvspec.theorems.arithmetic import ranges
 from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
 from kvspec.theorems.performing import Performing, moments, run
@@ -177,11 +177,6 @@ def _situation(guard: str, u: Numbers) -> str:
     group += f", {u.shared_writes} of which it shares" if u.shared_writes else ""
     group += f"; another of its group needs {counted_as(u.others, 'block')}" if u.others else ""
     return f"{group}; {size}"
-
-
-def counted_as(number: int, what: str) -> str:
-    """So many of something, in words."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _pools(guard: str, u: Numbers, free: int, taken: int, moved: int) -> tuple[tuple[str, str], ...]:
