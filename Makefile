@@ -10,7 +10,7 @@ WORKERS ?= 2
 .PHONY: help verify test lint types contracts check docs vectors vectors-check engines bench clean
 
 help: ## what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

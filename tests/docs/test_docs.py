@@ -10,6 +10,7 @@ import pytest
 
 from kvconform import faults
 from kvconform.adapter import BY_METHOD, Adapter, Order
+from kvspec.explore import explore
 from kvspec.laws import CATALOGUE
 from kvspec.model.steps import MICRO_STEPS
 from kvspec.theorems import OBLIGATIONS
@@ -47,6 +48,14 @@ def test_numbers_in_the_readme_and_the_changelog() -> None:
         assert obligations, name
         assert set(laws) == {str(len(CATALOGUE))}, name
         assert set(obligations) == {str(len(OBLIGATIONS))}, name
+        wrong = re.findall(r"(\d+) wrong\s+variants", text)
+        assert set(wrong) == {str(sum(".wrong." in obligation.id for obligation in OBLIGATIONS))}, name
+
+
+def test_what_the_readme_says_of_the_enumeration() -> None:
+    told = re.findall(r"small scope: (\d+) operations in (\d+) states", page("README.md"))
+    explored = explore()
+    assert told == [(str(explored.transitions), str(explored.states))]
 
 
 def test_every_operation_order_and_hook_is_documented() -> None:
