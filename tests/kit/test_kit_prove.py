@@ -32,8 +32,9 @@ def test_it_ends_well_and_says_how_to_cross_check(command: Command) -> None:
 
 def test_every_theorem_has_a_row_and_its_vacuity_check_is_in_it(command: Command) -> None:
     ended = command(*COPYING)
+    rows = {line.split()[0] for line in ended.out.splitlines() if line.strip()}
     for obligation in prover.select(theorem="copying"):
-        assert (obligation.id in ended.out) == (obligation.kind is not Kind.VACUITY)
+        assert (obligation.id in rows) == (obligation.kind is not Kind.VACUITY)
     row = next(line for line in ended.out.splitlines() if "copying.turns.start" in line)
     assert row.split()[:4] == ["copying.turns.start", "proved", "unsat", "yes"]
     verbose = command(*COPYING, "--verbose").out
