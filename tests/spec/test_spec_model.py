@@ -148,7 +148,7 @@ HELD = {
     "guards.append.never-fails-alone": NOTHING_FREE,
     "guards.swap-out.never-fails-alone": NOTHING_FREE,
 }
-"""What is rightly small: one owner is left, an ended operation has nothing outstanding, a stuck one finds nothing free."""
+"""What is rightly small: of owners the last, of an ended operation what is outstanding, of a stuck one what is free."""
 
 
 @pytest.mark.parametrize(
