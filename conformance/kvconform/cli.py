@@ -352,6 +352,8 @@ def main() -> None:
             _fail(f"cannot write the result: {error.strerror}", USAGE)
         traceback.print_exc()
         _fail("this is an error of kvconform itself; please report it with the lines above", NO_TARGET)
+    if code == INTERRUPTED:  # Ctrl-C before a command could handle it: typer has swallowed it
+        _fail("interrupted", INCONCLUSIVE)
     sys.exit(code or 0)
 
 

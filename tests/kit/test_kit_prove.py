@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from kit_support import Command, in_a_process
 
+from kvconform import cli
 from kvconform.report import proofs
 from kvspec import prover
 from kvspec.theorems.obligation import Kind
@@ -148,3 +149,13 @@ def test_every_status_can_be_shown() -> None:
         for status in prover.STATUSES:
             one = result(status, kind)
             assert (one.good, status) in proofs.STATUS
+
+
+def test_ctrl_c_before_a_command_begins_is_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "app", lambda standalone_mode: cli.INTERRUPTED)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 3
+    assert "interrupted" in capsys.readouterr().err
