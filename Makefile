@@ -39,7 +39,7 @@ check: test lint types contracts ## what CI runs
 docs: $(READY) ## write the pages of docs/ that come from data
 	$(BIN)/python docs/generate.py
 
-vectors: $(READY) ## generate the solver's edge cases again (minutes)
+vectors: $(READY) ## generate the edge cases again (minutes)
 	$(BIN)/kvconform vectors generate
 
 vectors-check: $(READY) ## whether the shipped edge cases are what is generated (minutes)

@@ -36,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-vectors_app = typer.Typer(help="The solver's edge cases: list, generate, run.", no_args_is_help=True)
+vectors_app = typer.Typer(help="The edge cases of the guards: list, generate, run.", no_args_is_help=True)
 engines_app = typer.Typer(help="Published engines: fetch their Python sources.", no_args_is_help=True)
 app.add_typer(vectors_app, name="vectors")
 app.add_typer(engines_app, name="engines")

@@ -1,4 +1,4 @@
-"""Runs the solver's edge cases on a target.
+"""Runs the shipped edge cases on a target.
 
 Knows how a vector is played, and when it cannot be: a capability or configuration that the target does not have, an
 order that its engine never produces, an earlier operation refused. Such a vector is skipped, and never counted as

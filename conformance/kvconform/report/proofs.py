@@ -71,8 +71,9 @@ def show_exploration(console: Console, explored: Exploration) -> None:
     """Print what came of the enumeration, and where it disagrees the operations that lead there."""
     walked = f"{explored.transitions} operations in {explored.states} states"
     if explored.good:
-        laws = len(explored.tally.laws)
-        console.print(f"small scope: {walked} agree with the proofs; {laws} laws judged, all 12 guard outcomes seen")
+        laws, outcomes = len(explored.tally.laws), len(explored.tally.guards)
+        told = f"{laws} laws judged, {outcomes} outcomes of guards seen"
+        console.print(f"small scope: {walked} agree with the proofs; {told}")
         return
     console.print(f"[red]small scope[/]: {walked}, then: {escape(explored.reason)}")
     if explored.scope is not None:

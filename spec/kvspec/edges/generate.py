@@ -7,12 +7,12 @@ show is looked for with fewer restrictions. What none shows must be proved out o
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
+from kvspec.edges import catching
 from kvspec.edges.atoms import TABLES
 from kvspec.edges.cover import Chosen, cover
 from kvspec.edges.family import Family, families
@@ -46,12 +46,7 @@ def generate_all(progress: Tell | None = None, searched: Sequence[Family] | None
 
 def further(tell: Tell) -> tuple[Vector, ...]:
     """Vectors that are not about edge classes: they come after the others, in their own order."""
-    try:
-        catching = importlib.import_module("kvspec.edges.catching")
-    except ModuleNotFoundError:
-        return ()
-    make = getattr(catching, "vectors", None)
-    found: tuple[Vector, ...] = () if make is None else tuple(make())
+    found = catching.vectors()
     tell(f"{len(found)} further vectors")
     return found
 

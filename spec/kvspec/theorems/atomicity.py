@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kvspec.algebra import Algebra
@@ -29,9 +30,8 @@ from kvspec.theorems.worlds import ClaimIn, World, invariant
 AREA = Area("atomicity")
 
 
-def add(name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> None:
-    """Add an obligation about any number of blocks, slots and entries."""
-    add_general(AREA, name, kind, statement, claim, **more)
+add = partial(add_general, AREA)
+"""Adds an obligation about any number of blocks, slots and entries."""
 
 
 Undo = Callable[[Algebra, Happening], Cache]

@@ -11,6 +11,7 @@ Wrong variants, among them each step without the rule that makes it right, are i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kvspec.algebra import Algebra
@@ -27,9 +28,8 @@ from kvspec.theorems.worlds import ClaimIn, World, holds_of_any, invariant, name
 AREA = Area("data")
 
 
-def add(name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> None:
-    """Add an obligation about any number of blocks, slots and entries."""
-    add_general(AREA, name, kind, statement, claim, **more)
+add = partial(add_general, AREA)
+"""Adds an obligation about any number of blocks, slots and entries."""
 
 
 def wrong_slot(a: Algebra, cache: Cache, entry: Any, slot: Any) -> Any:

@@ -11,6 +11,7 @@ possible follows from the tables alone.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kvspec.algebra import Algebra
@@ -30,9 +31,8 @@ from kvspec.theorems.worlds import ClaimIn, World, invariant
 AREA = Area("operations")
 
 
-def add(name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> None:
-    """Add an obligation about any number of blocks and entries."""
-    add_general(AREA, name, kind, statement, claim, **more)
+add = partial(add_general, AREA)
+"""Adds an obligation about any number of blocks and entries."""
 
 
 # -- parts that take blocks -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ Wrong variants of the steps are in `wrong_ownership`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kvspec.algebra import Algebra
@@ -42,9 +43,8 @@ from kvspec.theorems.worlds import ClaimIn, Few, World, holds_of_any, in_few, in
 AREA = Area("ownership")
 
 
-def add(name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> None:
-    """Add an obligation about any number of blocks and entries."""
-    add_general(AREA, name, kind, statement, claim, **more)
+add = partial(add_general, AREA)
+"""Adds an obligation about any number of blocks and entries."""
 
 
 # -- the invariant --------------------------------------------------------------------------------------

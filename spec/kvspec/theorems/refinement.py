@@ -15,6 +15,7 @@ judge without it cannot tell apart, one of which breaks a law.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kvspec.algebra import Algebra
@@ -45,9 +46,8 @@ from kvspec.theorems.worlds import ClaimIn, World, holds_of_any, invariant
 AREA = Area("refinement")
 
 
-def add(name: str, kind: Kind, statement: str, claim: ClaimIn, **more: Any) -> None:
-    """Add an obligation about any number of blocks, slots and entries."""
-    add_general(AREA, name, kind, statement, claim, **more)
+add = partial(add_general, AREA)
+"""Adds an obligation about any number of blocks, slots and entries."""
 
 
 # -- what a judge sees of owners ------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kvspec.algebra import Algebra
@@ -177,7 +178,7 @@ def _moved_in_time(do: Do) -> ClaimIn:
 # -- the wrong ways -------------------------------------------------------------------------------------
 
 
-def _without_holds(step: MicroStep) -> Do:
+def without_holds(step: MicroStep) -> Do:
     """Does the step, but memory stays as it was."""
     return lambda a, cache, at: replace(step.do(a, cache, at), holds=cache.holds)
 
@@ -250,8 +251,7 @@ def _moves_now(a: Algebra, cache: Cache, at: At) -> Cache:
     return replace(cache, holds=cache.holds.put_row(cache.pool.tab[at.entry], at.source.holds.row(at.slot)))
 
 
-def _add(name: str, law: str, statement: str, claim: ClaimOf, wrong: Do, right: Do) -> None:
-    refute(AREA, name, law, statement, claim, wrong, right)
+_add = partial(refute, AREA)
 
 
 _add(
@@ -275,7 +275,7 @@ _add(
     "data.copies",
     "Copy-on-write that takes a new block and copies nothing into it.",
     _claims(REPLACE, _copies_right),
-    _without_holds(REPLACE),
+    without_holds(REPLACE),
     REPLACE.do,
 )
 _add(
@@ -331,7 +331,7 @@ _add(
     "data.swap-content",
     "A swap that moves the table and not the memory.",
     _claims(TRANSFER, _swap_right),
-    _without_holds(TRANSFER),
+    without_holds(TRANSFER),
     TRANSFER.do,
 )
 _add(

@@ -25,6 +25,7 @@ from kvspec.theorems.obligation import Area, Claim, claim_law
 from kvspec.theorems.ownership import is_held
 from kvspec.theorems.worlds import ClaimIn, World, sound_cache
 from kvspec.theorems.wrong import ClaimOf, refute
+from kvspec.theorems.wrong_data import without_holds
 
 AREA = Area("atomicity")
 JUDGES = Area("refinement")
@@ -185,10 +186,6 @@ def _loses_another(a: Algebra, cache: Cache, at: At) -> Cache:
     return replace(right, pool=replace(right.pool, free=right.pool.free - 1))
 
 
-def _moves_nothing(step: MicroStep) -> Do:
-    return lambda a, cache, at: replace(step.do(a, cache, at), holds=cache.holds)
-
-
 def _copy_first(a: Algebra, cache: Cache, at: At) -> Cache:
     """Copy-on-write always, be it needed or not: nobody else reads the block that is written."""
     copied, left = TAKE.do(a, replace(cache, pool=_emptied(a, cache, at)), at), cache.pool.tab[at.entry]
@@ -222,7 +219,7 @@ _blind(
     "data.copies",
     "A judge that sees tables and counts and not copies: the table has its new block, and nothing was copied into it.",
     _moves_follow_tables(REPLACE, "data.copies"),
-    _moves_nothing(REPLACE),
+    without_holds(REPLACE),
     REPLACE.do,
 )
 _blind(
@@ -230,7 +227,7 @@ _blind(
     "data.swap-content",
     "A judge that sees tables and counts and not transfers: the table was moved, and no memory.",
     _moves_follow_tables(TRANSFER, "data.swap-content"),
-    _moves_nothing(TRANSFER),
+    without_holds(TRANSFER),
     TRANSFER.do,
 )
 _blind(

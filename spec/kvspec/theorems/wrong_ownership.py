@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kvspec.algebra import Algebra
@@ -249,8 +250,7 @@ def _copies_instead(a: Algebra, cache: Cache, at: At) -> Cache:
     return TAKE.do(a, cache, at)
 
 
-def _add(name: str, law: str, statement: str, claim: ClaimOf, wrong: Do, right: Do) -> None:
-    refute(AREA, name, law, statement, claim, wrong, right)
+_add = partial(refute, AREA)
 
 
 _add(

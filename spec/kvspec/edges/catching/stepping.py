@@ -68,14 +68,14 @@ def _data() -> dict[str, Bend]:
         # Whoever writes without asking has asked for no copy before.
         "write.wrong.no-rule": asks_nobody,
         "write.wrong.misleads": asks_nobody,
-        "replace.wrong.no-copy": _bent("replace", wrong_data._without_holds(REPLACE)),
+        "replace.wrong.no-copy": _bent("replace", wrong_data.without_holds(REPLACE)),
         "replace.wrong.copies-backwards": _bent("replace", wrong_data._copies_backwards),
         "replace.wrong.copies-late": Bend(late=frozenset(("replace",))),
         "take.wrong.trusts-leftovers": _bent("take", wrong_data._trusts_leftovers),
         "take.wrong.a-held-one": _bent("take", _if_anothers(wrong_data._takes_a_held_one)),
         "share.wrong.reads-ahead": _bent("share", wrong_data._reads_ahead, Fork),
         "share.wrong.another-prefix": _bent("share", _shares_a_strangers, Fork),
-        "transfer.wrong.no-content": _bent("transfer", wrong_data._without_holds(TRANSFER)),
+        "transfer.wrong.no-content": _bent("transfer", wrong_data.without_holds(TRANSFER)),
         "transfer.wrong.to-its-number": _bent("transfer", wrong_data._by_its_number_here),
         "transfer.wrong.from-its-number": _bent("transfer", wrong_data._from_its_number_there),
         "transfer.wrong.moves-late": Bend(late=frozenset(("transfer",))),
@@ -87,7 +87,7 @@ def _data() -> dict[str, Bend]:
 
 def _judges() -> dict[str, Bend]:
     """What the managers do that a judge which sees too little takes for right."""
-    moves_nothing = wrong_observing._moves_nothing
+    moves_nothing = wrong_data.without_holds
     ways = {
         "sees-counts-only": _bent("take", _if_anothers(wrong_observing._takes_a_held_one)),
         "sees-tables-only": _bent("take", wrong_observing._loses_another),
