@@ -72,7 +72,7 @@ def show_exploration(console: Console, explored: Exploration) -> None:
     walked = f"{explored.transitions} operations in {explored.states} states"
     if explored.good:
         laws, outcomes = len(explored.tally.laws), len(explored.tally.guards)
-        told = f"{laws} laws judged, {outcomes} outcomes of guards seen"
+        told = f"{laws} of {len(CATALOGUE)} laws judged, {outcomes} outcomes of guards seen"
         console.print(f"small scope: {walked} agree with the proofs; {told}")
         return
     console.print(f"[red]small scope[/]: {walked}, then: {escape(explored.reason)}")
