@@ -188,11 +188,15 @@ class Adapter:
     out_of_blocks, double_free, bad_input: the exception classes by which the manager says so (override `classify` where
     classes do not tell).
 
+    forkable: the manager is plain Python without threads, devices or open connections, so that the kit may try it in
+    several processes, forked from one another, at once.
+
     Operations that can run out of blocks may also answer False instead of raising.
     """
 
     name: ClassVar[str] = ""
     version: ClassVar[str] = ""
+    forkable: ClassVar[bool] = False
     capabilities: ClassVar[Capabilities] = Capabilities()
     domain: ClassVar[Domain] = Domain()
     restrictions: ClassVar[Sequence[Restriction]] = ()
@@ -337,9 +341,12 @@ BY_METHOD: dict[str, Capability] = {
 """The capability that overriding a method declares."""
 
 
+_BASE = {method: getattr(Adapter, method) for method in (*BY_METHOD, *REQUIRED, "swap_out", "swap_in")}
+
+
 def overrides(adapter: Adapter, method: str) -> bool:
     """Whether the adapter's class defines the method itself."""
-    return getattr(type(adapter), method, None) is not getattr(Adapter, method)
+    return getattr(type(adapter), method, None) is not _BASE[method]
 
 
 CHOICES = {
@@ -386,6 +393,8 @@ def _reject_declarations(adapter: Adapter) -> None:
         kinds = kinds if isinstance(kinds, tuple) else (kinds,)
         if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
             raise AdapterMistake(f"{name}.{attribute} is {kinds!r}; it must be exception classes: (MyError,)")
+    if not isinstance(adapter.forkable, bool):
+        raise AdapterMistake(f"{name}.forkable is {adapter.forkable!r}; it must be True or False")
     if not isinstance(adapter.capabilities, Capabilities):
         raise AdapterMistake(f"{name}.capabilities is {adapter.capabilities!r}; it must be a Capabilities(...)")
     for field_name, allowed in CHOICES.items():

@@ -91,24 +91,6 @@ Report = Callable[[str, int, int], None]
 """Progress: (tier, done, of)."""
 
 
-def choose_laws(ids: Iterable[str]) -> list[Law]:
-    """The laws of these ids, or all. Raises UsageError for an unknown one."""
-    wanted = list(ids)
-    unknown = [law for law in wanted if law not in CATALOGUE]
-    if unknown:
-        raise UsageError(f"unknown law {unknown[0]!r}; see: kvconform laws")
-    return [CATALOGUE[law] for law in dict.fromkeys(wanted)] or list(CATALOGUE.values())
-
-
-def choose_capabilities(names: Iterable[str]) -> frozenset[Capability]:
-    """The capabilities of these names. Raises UsageError for an unknown one."""
-    known = {capability.value: capability for capability in Capability}
-    for name in names:
-        if name not in known:
-            raise UsageError(f"unknown capability {name!r}; known: {', '.join(sorted(known))}")
-    return frozenset(known[name] for name in names)
-
-
 def choose_profile(name: str) -> Profile:
     """The profile of this name. Raises UsageError for an unknown one."""
     if name not in PROFILES:
@@ -191,7 +173,7 @@ class Check:
     def _vectors(self) -> None:
         shipped = edges.load()
         self.result.edges_total = len(shipped.vectors)
-        self.result.edges_unreachable = len(shipped.unreachable)
+        self.result.edges_unreachable = shipped.excluded
         for done, vector in enumerate(shipped.vectors):
             self.report("vectors", done, len(shipped.vectors))
             played = vectors.play(self.start, vector, self.adapter, self.result.capabilities)

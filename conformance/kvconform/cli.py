@@ -128,13 +128,14 @@ def check(
 ) -> None:
     """Check a block manager against the specification."""
     from kvconform import check as checking
+    from kvconform import choices
     from kvconform.guard import time_guard
     from kvconform.report import build, terminal
     from kvconform.report.progress import bar
     from kvconform.targets import resolve
 
-    laws = checking.choose_laws(law)
-    capabilities = checking.choose_capabilities(without)
+    laws = choices.choose_laws(law)
+    capabilities = choices.choose_capabilities(without)
     chosen = checking.choose_profile(profile)
     writable_file(json)
     folder = writable_folder(out)
@@ -303,7 +304,7 @@ def vectors_run(
 ) -> None:
     """Run the edge cases on a target."""
     from kvconform import vector_commands
-    from kvconform.check import choose_capabilities
+    from kvconform.choices import choose_capabilities
     from kvconform.targets import resolve
 
     writable_file(json)

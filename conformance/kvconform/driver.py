@@ -7,11 +7,11 @@ it is right is the judge's business.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvconform.adapter import Adapter, AdapterMistake, ErrorKind, Group, Moves, Seq
+from kvconform.adapter import BY_METHOD, Adapter, AdapterMistake, ErrorKind, Group, Moves, Seq
 from kvconform.ledger import Arrival, Ledger, Transfer, Writing
 from kvconform.world import World
 from kvspec.vocabulary import (
@@ -33,7 +33,7 @@ from kvspec.vocabulary import (
 )
 
 
-@dataclass
+@dataclass(slots=True)
 class Outcome:
     """What became of one operation.
 
@@ -58,14 +58,14 @@ class Outcome:
     failed_row: list[int] | None = None
     moved: list[Seq] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
-    arrivals: list[Arrival] = field(default_factory=list)
-    writings: list[Writing] = field(default_factory=list)
+    arrivals: Sequence[Arrival] = ()
+    writings: Sequence[Writing] = ()
     again: bool = False
 
     @property
     def refused(self) -> bool:
         """The guard said no."""
-        return self.verdict not in (None, Verdict.OK)
+        return self.verdict is not None and self.verdict is not Verdict.OK
 
     @property
     def approved(self) -> bool:
@@ -116,11 +116,13 @@ class Driver:
         """
         found = {}
         for device in self.devices:
-            count = self._look("num_free_blocks", device)
-            number = _whole(count)
-            if number is None:
-                raise AdapterMistake(self._says("num_free_blocks", count, "a whole number of blocks"))
-            found[device] = number
+            try:  # `_look` written out, as below for rows, refcounts and free sets: no calls are more frequent
+                count: object = self.adapter.num_free_blocks(device)
+            except AdapterMistake:
+                raise
+            except Exception as error:
+                raise Unobservable("num_free_blocks", error) from error
+            found[device] = count if type(count) is int else self._number("num_free_blocks", count, "of blocks")
         return found
 
     def row(self, seq: Seq) -> list[int]:
@@ -128,7 +130,13 @@ class Driver:
 
         Raises AdapterMistake where the adapter answers anything but a list of numbers.
         """
-        return self._numbers("block_table", self._look("block_table", seq))
+        try:
+            answer = self.adapter.block_table(seq)
+        except AdapterMistake:
+            raise
+        except Exception as error:
+            raise Unobservable("block_table", error) from error
+        return self._numbers("block_table", answer)
 
     def announced_row(self, seq: Seq) -> list[int]:
         """The row that an engine would have from announcements alone. Raises as `row`."""
@@ -136,20 +144,27 @@ class Driver:
 
     def free_blocks(self, device: Device) -> list[int]:
         """The numbers in the free set, as often as it lists them. Raises as `row`."""
-        return self._numbers("free_blocks", self._look("free_blocks", device))
+        try:
+            answer = self.adapter.free_blocks(device)
+        except AdapterMistake:
+            raise
+        except Exception as error:
+            raise Unobservable("free_blocks", error) from error
+        return self._numbers("free_blocks", answer)
 
-    def refcount(self, device: Device, block: int) -> int:
-        """The block's refcount. Raises AdapterMistake where the adapter answers anything but a number."""
-        try:  # `_look` written out: this is by far the most frequent call
-            count: object = self.adapter.refcount(device, block)
+    def see_refcounts(self, device: Device, blocks: Iterable[int], seen: dict[int, int]) -> None:
+        """Note the blocks' refcounts, as many as can be seen.
+
+        Raises AdapterMistake where the adapter answers anything but a number.
+        """
+        try:
+            for block in blocks:
+                count: object = self.adapter.refcount(device, block)
+                seen[block] = count if type(count) is int else self._number("refcount", count, "of owners")
         except AdapterMistake:
             raise
         except Exception as error:
             raise Unobservable("refcount", error) from error
-        number = count if type(count) is int else _whole(count)
-        if number is None:
-            raise AdapterMistake(self._says("refcount", count, "a whole number of owners"))
-        return number
 
     def row_device(self, seq: Seq) -> Device:
         """Where the manager has the row. Raises AdapterMistake where the adapter answers anything but a Device."""
@@ -166,18 +181,27 @@ class Driver:
         except Exception as error:
             raise Unobservable(method, error) from error
 
+    def _number(self, method: str, answer: object, of_what: str) -> int:
+        number = _whole(answer)
+        if number is None:
+            raise AdapterMistake(self._says(method, answer, f"a whole number {of_what}"))
+        return number
+
     def _numbers(self, method: str, answer: Any) -> list[int]:
         try:
             row = list(answer)
         except TypeError:
             raise AdapterMistake(self._says(method, answer, "a list of block numbers")) from None
-        for index, block in enumerate(row):
+        for block in row:
             if type(block) is not int:  # the common case costs nothing more
-                number = _whole(block)
-                if number is None:
-                    raise AdapterMistake(self._says(method, answer, "a list of block numbers"))
-                row[index] = number
+                return self._converted(method, answer, row)
         return row
+
+    def _converted(self, method: str, answer: Any, row: list[Any]) -> list[int]:
+        numbers = [_whole(block) for block in row]
+        if None in numbers:
+            raise AdapterMistake(self._says(method, answer, "a list of block numbers"))
+        return [number for number in numbers if number is not None]
 
     def _says(self, method: str, value: object, expected: str) -> str:
         return f"{type(self.adapter).__name__}.{method} answered {value!r}; it must answer {expected}"
@@ -218,7 +242,7 @@ class Driver:
         """Ask the guard twice (it must not matter), and stop where it refuses."""
         if guard not in self.capabilities:
             return
-        method = guard.value.replace("guard-", "can_").replace("-", "_")
+        method = _GUARD_METHODS[guard]
         seqs = subject.seqs if isinstance(subject, Group) else [subject]
         refcounts = self._refcounts(seqs)
         outcome.verdict = self._verdict(method, self._call(outcome, method, subject))
@@ -235,12 +259,15 @@ class Driver:
     def _rows(self, seqs: list[Seq]) -> dict[int, list[int]]:
         return {seq.id: self.row(seq) for seq in seqs if seq.id in self.ledger.rows}
 
-    def _refcounts(self, seqs: list[Seq]) -> list[int]:
+    def _refcounts(self, seqs: list[Seq]) -> dict[Device, dict[int, int]]:
         """The refcounts of the sequences' blocks, where they can be seen."""
-        if Capability.REFCOUNTS not in self.capabilities:
-            return []
-        rows = [self.ledger.rows[seq.id] for seq in seqs if seq.id in self.ledger.rows]
-        return [self.refcount(row.device, block) for row in rows for block in row.blocks]
+        seen: dict[Device, dict[int, int]] = {}
+        if Capability.REFCOUNTS in self.capabilities:
+            rows = [self.ledger.rows[seq.id] for seq in seqs if seq.id in self.ledger.rows]
+            for row in rows:
+                those = seen.setdefault(row.device, {})
+                self.see_refcounts(row.device, [block for block in row.blocks if block not in those], those)
+        return seen
 
     def _verdict(self, method: str, answer: object) -> Verdict:
         if isinstance(answer, Verdict):
@@ -374,6 +401,8 @@ class Driver:
         for seq in seqs:
             self._call(outcome, "sync", seq)
 
+
+_GUARD_METHODS = {capability: method for method, capability in BY_METHOD.items() if method.startswith("can_")}
 
 _PERFORM: dict[type[Operation], Callable[[Driver, Any, Any, Outcome], None]] = {
     Allocate: Driver._allocate,

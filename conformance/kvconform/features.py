@@ -45,10 +45,9 @@ def used(operations: Sequence[Operation], config: Config) -> frozenset[str]:
 
 def shape(op: Operation, world: World, ledger: Ledger) -> frozenset[str]:
     """The shape of the group that an operation is about, before it is carried out."""
-    group = world.groups.get(getattr(op, "group", -1))
-    if not isinstance(op, (Append, SwapOut, SwapIn)) or group is None:
+    if not isinstance(op, (Append, SwapOut, SwapIn)) or op.group not in world.groups:
         return frozenset()
-    found = set()
+    group, found = world.groups[op.group], set()
     for seq in group.seqs:
         row = ledger.rows.get(seq.id)
         if row is None or seq.status is Status.ENDED:

@@ -78,6 +78,10 @@ class Ledger:
         """Distinct blocks of the device that live sequences own."""
         return len(self.owners[device])
 
+    def holdings(self) -> dict[Device, int]:
+        """The same for each device."""
+        return {device: len(owners) for device, owners in self.owners.items()}
+
     def set_row(self, seq: Seq, device: Device, blocks: list[int]) -> None:
         """The sequence's row is now this one."""
         self.drop_row(seq)

@@ -23,6 +23,7 @@ class ReferenceAdapter(Adapter):
     """kvref, with all that it offers."""
 
     name: ClassVar[str] = "reference"
+    forkable: ClassVar[bool] = True
     capabilities = Capabilities(
         lookahead=True,
         allocate_lookahead="provided",

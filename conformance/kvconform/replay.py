@@ -14,7 +14,7 @@ import msgspec
 
 from kvconform import probes, progress
 from kvconform.adapter import AdapterMistake
-from kvconform.check import choose_capabilities
+from kvconform.choices import choose_capabilities
 from kvconform.errors import TargetError, UsageError
 from kvconform.judge import Violation
 from kvconform.run import Run

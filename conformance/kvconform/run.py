@@ -16,7 +16,6 @@ from kvconform.judge import Judge, Tally, Violation
 from kvconform.ledger import Ledger
 from kvconform.world import World
 from kvspec.laws import CATALOGUE, Law
-from kvspec.laws.accounting import Spending
 from kvspec.vocabulary import (
     Allocate,
     Capability,
@@ -32,7 +31,11 @@ from kvspec.vocabulary import (
 
 
 class IllegalOperation(Exception):
-    """An operation that no engine would do in this state, or that this manager does not have."""
+    """An operation that no engine would do in this state, or that this manager does not have. reason: why."""
+
+    def __init__(self, op: Operation, reason: str) -> None:
+        super().__init__(f"{op.op}: {reason}")
+        self.reason = reason
 
 
 @dataclass
@@ -100,7 +103,7 @@ class Run:
     def leave_out(self, laws: Iterable[str]) -> None:
         """Judge this run without these laws."""
         for law in laws:
-            self.judge.bench.laws.pop(law, None)
+            self.judge.bench.leave_out(law)
 
     def why_not(self, op: Operation) -> str | None:
         """None where the operation is legal now, else why not."""
@@ -110,7 +113,7 @@ class Run:
         """Carry one operation out and judge it. Raises IllegalOperation where no engine would do it now."""
         reason = self.why_not(op)
         if reason is not None:
-            raise IllegalOperation(f"{op.op}: {reason}")
+            raise IllegalOperation(op, reason)
         group = self.world.prepare(op)
         before = self.judge.before(op, group)
         self._shape = shape(op, self.world, self.ledger)
@@ -121,7 +124,8 @@ class Run:
         if self._record:
             rows = {seq: (row.device, row.blocks) for seq, row in self.ledger.rows.items()}
             self.entries.append(Entry(op, outcome, self.judge.counts, rows, list(found)))
-        self._note(found)
+        if found:
+            self._note(found)
         self._remember(op, outcome)
         unknown = outcome.result is Result.OUT_OF_BLOCKS and Capability.ATOMIC_FAILURES not in self.capabilities
         if (outcome.result is Result.RAISED and not outcome.again) or unknown:
@@ -203,20 +207,16 @@ class Run:
         if not self.over:
             left = self.judge.counts[Device.GPU]
             kept = left if guarded and not atomic else last - 1
-            self._judge_spending(Spending(len(blocks), len(set(blocks)), left, total, kept))
+            self._judge_spending(len(blocks), len(set(blocks)), left, total, kept)
 
-    def _judge_spending(self, case: Spending) -> None:
+    def _judge_spending(self, handed_out: int, distinct: int, left: int, total: int, kept: int) -> None:
         bench = self.judge.bench
         bench.op, bench.found = "end", []
-        bench.check(
-            "accounting.spendable",
-            case,
-            lambda: (
-                "with everything freed, not every block that should be free can be had",
-                f"{case.total} blocks handed out or still free, each once",
-                f"{case.handed_out} handed out ({case.distinct} different), {case.left} still counted as free",
-            ),
-        )
+        if not bench.holds("accounting.spendable", handed_out, distinct, left, total, kept):
+            what = "with everything freed, not every block that should be free can be had"
+            expected = f"{total} blocks handed out or still free, each once"
+            came = f"{handed_out} handed out ({distinct} different), {left} still counted as free"
+            bench.report("accounting.spendable", (what, expected, came))
         self._note(bench.found)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from kvconform import vectors
+from kvconform import forked, vectors
 from kvconform.adapter import AdapterMistake, capabilities_of
 from kvconform.errors import CONFORMS, INCONCLUSIVE, VIOLATES, Inconclusive, TargetError, UsageError
 from kvconform.listing import plain_table
@@ -19,6 +19,7 @@ from kvconform.run import Run
 from kvconform.targets import Target
 from kvspec.edges import coverage
 from kvspec.edges import vectors as edges
+from kvspec.edges.atoms import TABLES
 from kvspec.edges.vectors import Vector
 from kvspec.vocabulary import Capability, Config, Level
 
@@ -45,7 +46,7 @@ def vectors_list(console: Console, write: Write, classes: bool = False) -> None:
     """Print the shipped vectors and what they cover; with classes, every edge class too."""
     shipped = edges.load()
     lines = coverage.coverage(shipped)
-    gone = [{"id": u.id, "goal": u.goal, "reason": u.reason} for u in shipped.unreachable]
+    gone = [{"id": u.id, "goal": u.words, "reason": u.reason} for u in shipped.unreachable]
     rows = [
         {"guard": line.guard.value, **{name: getattr(line, name) for name in COUNTS}, "settled": line.settled}
         for line in lines
@@ -65,25 +66,30 @@ def vectors_list(console: Console, write: Write, classes: bool = False) -> None:
     if classes:
         _list_classes(console, shipped)
     _show_coverage(console, lines)
-    total = f"{len(shipped.vectors)} vectors, {len(shipped.unreachable)} classes proved unreachable"
-    console.print(f"\n{total}: {coverage.percent(lines)} of the classes are witnessed or proved unreachable")
+    console.print(f"\n{_coverage(shipped, lines)}")
 
 
-COUNTS = ("classes", "witnessed", "unreachable", "vectors")
+COUNTS = ("classes", "witnessed", "unreachable", "exclusions", "vectors")
+
+
+def _coverage(of: edges.Vectors, lines: Sequence[coverage.Line]) -> str:
+    told = f"{len(of.vectors)} vectors witness {of.witnessed} edge classes, {of.excluded} are proved unreachable"
+    return f"{told}: coverage {coverage.percent(lines)}"
 
 
 def _list_classes(console: Console, shipped: edges.Vectors) -> None:
-    for vector in shipped.vectors:
-        for name in vector.classes:
-            console.print(f"witnessed by {vector.id}: {name}", markup=False, soft_wrap=True)
-    for each in shipped.unreachable:
-        console.print(f"unreachable: {each.id}: {each.reason}", markup=False, soft_wrap=True)
+    for guard in TABLES:
+        for each, fate in coverage.fates(shipped, guard):
+            how = "NOT SETTLED" if fate is None else f"witnessed by {fate.id}"
+            if isinstance(fate, edges.Unreachable):
+                how = f"unreachable, {fate.id}: {fate.reason}"
+            console.print(f"{each.id}: {how}", markup=False, soft_wrap=True)
 
 
 def _show_coverage(console: Console, lines: Sequence[coverage.Line]) -> None:
-    table = plain_table("guard", "edge classes", "witnessed", "unreachable", "settled", "vectors")
+    table = plain_table("guard", "edge classes", "witnessed", "unreachable", "by exclusions", "settled", "vectors")
     for line in lines:
-        counts = (line.classes, line.witnessed, line.unreachable, line.settled, line.vectors)
+        counts = (line.classes, line.witnessed, line.unreachable, line.exclusions, line.settled, line.vectors)
         table.add_row(line.guard.value, *map(str, counts))
     console.print(table)
 
@@ -103,14 +109,11 @@ def generate(console: Console, check_only: bool, write: Write) -> int:
     write({"schema": "kvconform/vectors-check@1", "vectors": len(new), "same": text == shipped, "differing": differing})
     lines = coverage.coverage(fresh)
     _show_coverage(console, lines)
-    console.print(
-        f"{len(new)} vectors witness {fresh.witnessed} classes, {len(fresh.unreachable)} classes proved unreachable: "
-        f"coverage {coverage.percent(lines)}"
-    )
+    console.print(_coverage(fresh, lines))
     if text == shipped:
         console.print("the shipped file has the same bytes")
         return CONFORMS
-    console.print(f"differing: {', '.join(differing) or 'the unreachable classes'}", markup=False)
+    console.print(f"differing: {', '.join(differing) or 'what is unreachable'}", markup=False)
     if check_only:
         console.print("the shipped file DIFFERS; write it anew with: kvconform vectors generate")
         return VIOLATES
@@ -132,20 +135,26 @@ def _named(vector: Vector, wanted: str) -> bool:
     return vector.id == wanted or vector.id.startswith(wanted.rstrip("/") + "/")
 
 
-def run_vectors(
-    console: Console, target: Target, chosen: Sequence[Vector], without: frozenset[Capability], write: Write
-) -> int:
-    """Play the vectors on a target and print what became of each; the exit code."""
+def player(target: Target, chosen: Sequence[Vector], without: frozenset[Capability]) -> Callable[[int], dict[str, Any]]:
+    """Plays the vector at one place of these, and says what became of it."""
     capabilities = capabilities_of(target.adapter) - without
 
     def start(config: Config) -> Run:
         return Run(target.adapter, config, without=without)
 
+    return lambda number: _played(vectors.play(start, chosen[number], target.adapter, capabilities))
+
+
+def run_vectors(
+    console: Console, target: Target, chosen: Sequence[Vector], without: frozenset[Capability], write: Write
+) -> int:
+    """Play the vectors on a target and print what became of each; the exit code."""
+    play = player(target, chosen, without)
     rows: list[dict[str, Any]] = []
     interrupted = False
     try:
-        for vector in chosen:
-            rows.append(_played(vectors.play(start, vector, target.adapter, capabilities)))
+        for row in forked.answers(play, len(chosen), target.adapter.forkable):
+            rows.append(row)
     except AdapterMistake as error:
         raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
     except KeyboardInterrupt:

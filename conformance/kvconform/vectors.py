@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kvconform.adapter import Adapter
 from kvconform.finding import Raw, raws_of
-from kvconform.run import Run
+from kvconform.run import IllegalOperation, Run
 from kvspec.edges.vectors import Vector
 from kvspec.vocabulary import Capability, Config, Operation, Verdict
 
@@ -52,11 +52,11 @@ def _operate(played: Played, ops: Sequence[Operation]) -> None:
         if run.over:
             played.skipped = "the run was over before the edge"
             return
-        reason = run.why_not(op)
-        if reason is not None:
-            played.skipped = f"operation {at + 1} ({op.op}): {reason}"
+        try:
+            outcome = run.apply(op)
+        except IllegalOperation as illegal:
+            played.skipped = f"operation {at + 1} ({op.op}): {illegal.reason}"
             return
-        outcome = run.apply(op)
         if at + 1 < len(ops) and outcome.refused:
             played.skipped, played.refused = f"operation {at + 1} ({op.op}) was refused before the edge", True
             return

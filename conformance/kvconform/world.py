@@ -108,9 +108,10 @@ class World:
 
     def _append(self, op: Append) -> str | None:
         group = self.groups.get(op.group)
-        if group is None or not group.running:
+        running = group.running if group else []
+        if not running:
             return f"group {op.group} does not run"
-        if any(seq.scheduled for seq in group.running):
+        if any(seq.scheduled for seq in running):
             return f"group {op.group} is scheduled already"
         return self._lookahead(op.lookahead)
 
@@ -294,8 +295,12 @@ class World:
 
     def note_lookahead(self, op: Operation) -> None:
         """Remember the run's lookahead where an engine has only one."""
-        if isinstance(op, (Append, SwapIn)) and self.lookahead is None:
+        if self.lookahead is None and isinstance(op, (Append, SwapIn)):
             self.lookahead = op.lookahead
+
+    def has_tables(self) -> bool:
+        """Whether any live sequence has a block table."""
+        return any(seq.status is not Status.WAITING for seq in self.seqs.values())
 
     def with_tables(self) -> list[Seq]:
         """The live sequences that have a block table."""

@@ -42,6 +42,7 @@ class VllmV0(Adapter):
     """What all releases have in common."""
 
     api: ClassVar[ManagerApi]
+    forkable: ClassVar[bool] = True
     domain = DOMAIN
 
     def start(self, config: Config) -> None:

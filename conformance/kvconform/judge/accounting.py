@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kvconform.adapter import ErrorKind, Seq
 from kvconform.judge.bench import WHOLE_POOL, Bench, RowChange, Transition
-from kvspec.laws.accounting import Block, BlockNumber, Pool, Release
 from kvspec.vocabulary import Append, Capability, Device, SwapIn, SwapOut
 
 
@@ -17,148 +16,144 @@ class Accounting:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self._numbers = {device: bench.adapter.block_numbers(device, bench.config) for device in Device}
+        self._totals = {device: bench.config.total(device) for device in Device}
+        self._refcounts_shown, self._free_set_shown = bench.has(Capability.REFCOUNTS), bench.has(Capability.FREE_SET)
 
-    def pools(self, counts: dict[Device, int]) -> None:
+    def pools(self, counts: dict[Device, int], holdings: dict[Device, int]) -> None:
         """Each pool's classes add up."""
+        bench, law = self.bench, "accounting.conservation"
         for device, free in counts.items():
-            held, total = self.bench.ledger.held(device), self.bench.config.total(device)
-            self.bench.check(
-                "accounting.conservation",
-                Pool(free=free, held=held, total=total),
-                lambda d=device, f=free, h=held, n=total: (  # type: ignore[misc]
-                    f"blocks of the {d.value} pool do not add up",
-                    f"free + held = {n}",
-                    f"{f} free + {h} held = {f + h}",
-                ),
-                place=device.value,
-            )
+            held, total = holdings[device], self._totals[device]
+            if not bench.holds(law, free, held, total):
+                what = f"blocks of the {device.value} pool do not add up"
+                observed = f"{free} free + {held} held = {free + held}"
+                bench.report(law, (what, f"free + held = {total}", observed), place=device.value)
 
-    def empty(self, counts: dict[Device, int]) -> None:
+    def empty(self, counts: dict[Device, int], holdings: dict[Device, int]) -> None:
         """With no sequence left, everything is free."""
+        bench, law = self.bench, "accounting.no-leak"
         for device, free in counts.items():
-            held, total = self.bench.ledger.held(device), self.bench.config.total(device)
-            self.bench.check(
-                "accounting.no-leak",
-                Pool(free=free, held=held, total=total),
-                lambda d=device, f=free, n=total: (  # type: ignore[misc]
-                    f"the {d.value} pool does not come back when the last sequence is gone",
-                    f"{n} free",
-                    f"{f} free",
-                ),
-                place=device.value,
-            )
+            held, total = holdings[device], self._totals[device]
+            if not bench.holds(law, free, held, total):
+                what = f"the {device.value} pool does not come back when the last sequence is gone"
+                bench.report(law, (what, f"{total} free", f"{free} free"), place=device.value)
 
     def released(self, t: Transition) -> None:
         """Nothing was given back twice. Judged after the ledger knows the new rows."""
+        bench, law = self.bench, "accounting.no-double-free"
         error = t.outcome.error_kind is ErrorKind.DOUBLE_FREE
-        strangers = self._strangers(t)
+        strangers = self._strangers(t) if t.changes else {}
         for device, free in t.counts.items():
             growth = free - t.counts_before.get(device, free)
-            ended = t.held[device] - self.bench.ledger.held(device)
-            taken = strangers.get(device, [])
-            self.bench.check(
-                "accounting.no-double-free",
-                Release(growth, ended, error, len(taken)),
-                lambda d=device, g=growth, e=ended, s=taken: (  # type: ignore[misc]
-                    f"{t.op.op} handed out block {s[0]} of the {d.value} pool while another sequence holds it"
-                    if s
-                    else f"{t.op.op} gave more blocks of the {d.value} pool back than lost their last owner",
-                    f"free count changes by {e}",
-                    f"free count changed by {g}",
-                ),
-                place=device.value,
-            )
+            ended = t.held_before[device] - t.held[device]
+            taken = strangers.get(device, ())
+            if bench.holds(law, growth, ended, error, len(taken)):
+                continue
+            if taken:
+                block = f"block {taken[0]} of the {device.value} pool"
+                what = f"{t.op.op} handed out {block} while another sequence holds it"
+            else:
+                what = f"{t.op.op} gave more blocks of the {device.value} pool back than lost their last owner"
+            counted = f"free count changes by {ended}", f"free count changed by {growth}"
+            bench.report(law, (what, *counted), place=device.value)
 
     def double_free_reported(self, t: Transition) -> None:
         """The manager itself complained of a double free during a legal operation."""
-        error = t.outcome.error
-        self.bench.check(
-            "accounting.no-double-free",
-            Release(error=True),
-            lambda: (f"{t.outcome.where} reported a double free", "no double free in a legal operation", f"{error}"),
-            type(error).__name__,
-        )
+        error, law = t.outcome.error, "accounting.no-double-free"
+        growth, ended, reported = 0, 0, True
+        if not self.bench.holds(law, growth, ended, reported):
+            what = f"{t.outcome.where} reported a double free"
+            explanation = what, "no double free in a legal operation", f"{error}"
+            self.bench.report(law, explanation, type(error).__name__)
 
     def _strangers(self, t: Transition) -> dict[Device, list[int]]:
         """Blocks newly in a row although a sequence that has no part in them holds them."""
         found: dict[Device, list[int]] = {}
+        ledger = self.bench.ledger
         for change in t.changes:
-            for index, block in change.new_entries():
-                assert change.after is not None
-                readers = self.bench.ledger.readers(change.after.device, block)
-                if any(other is not change.seq and not _may_share(t, change, other, index) for other, _ in readers):
-                    found.setdefault(change.after.device, []).append(block)
+            if change.after is None:
+                continue
+            device = change.after.device
+            owned = ledger.owners[device]
+            for index, block in change.fresh:
+                if len(owned[block]) == 1:
+                    continue  # its only owner is the sequence itself
+                for other, _ in ledger.readers(device, block):
+                    if other is not change.seq and not _may_share(t, change, other, index):
+                        found.setdefault(device, []).append(block)
+                        break
         return found
 
     def numbers(self, changes: Iterable[RowChange]) -> None:
         """Every new entry has a number of the device, once in its row."""
+        bench, law = self.bench, "accounting.valid-ids"
         for change in changes:
             if change.after is None:
                 continue
-            numbers = self._numbers[change.after.device]
-            repeated = Counter(change.after.blocks) if len(set(change.after.blocks)) < len(change.after.blocks) else {}
-            for _, block in change.new_entries():
-                first, last, times = numbers.start, numbers.stop - 1, repeated.get(block, 1)
-                self.bench.check(
-                    "accounting.valid-ids",
-                    BlockNumber(block, first, last, times),
-                    lambda c=change, b=block, f=first, e=last, n=times: (  # type: ignore[misc]
-                        f"the row of sequence {c.seq.id} names block {b} {n} times"
-                        if n > 1
-                        else f"the row of sequence {c.seq.id} names block {b}, which the pool does not have",
-                        f"numbers from {f} to {e}, each once in a row",
-                        f"row {c.after.blocks}",
-                    ),
-                )
+            row, numbers = change.after.blocks, self._numbers[change.after.device]
+            first, last, times = numbers.start, numbers.stop - 1, _times(row)
+            cases = [(block, first, last, times[block]) for _, block in change.fresh]
+            for at in bench.breaches(law, cases):
+                block, _, _, named = cases[at]
+                trouble = f" {named} times" if named > 1 else ", which the pool does not have"
+                what = f"the row of sequence {change.seq.id} names block {block}{trouble}"
+                bench.report(law, (what, f"numbers from {first} to {last}, each once in a row", f"row {row}"))
 
-    def blocks(self, touched: dict[Device, set[int]]) -> None:
-        """Refcounts and free set agree with the owners, for these blocks."""
+    def blocks(self, t: Transition, touched: dict[Device, set[int]]) -> None:
+        """Refcounts and free set agree with the owners, for these blocks; what is seen of them is kept."""
         for device, blocks in touched.items():
-            if self.bench.has(Capability.REFCOUNTS):
-                self._refcounts(device, blocks)
-            if self.bench.has(Capability.FREE_SET) and self.bench.config.total(device) <= WHOLE_POOL:
-                self._free_set(device, blocks)
+            if self._refcounts_shown:
+                t.refcounts[device] = self._refcounts(device, blocks)
+            if self._free_set_shown and self._totals[device] <= WHOLE_POOL:
+                t.listed[device] = self._free_set(device, blocks)
 
     def sweep(self) -> None:
         """The same for every block of the pools."""
         for device in self.bench.driver.devices:
-            blocks = set(self._numbers[device])
-            if self.bench.has(Capability.REFCOUNTS):
+            blocks = self._numbers[device]
+            if self._refcounts_shown:
                 self._refcounts(device, blocks)
-            if self.bench.has(Capability.FREE_SET):
+            if self._free_set_shown:
                 self._free_set(device, blocks)
 
-    def _refcounts(self, device: Device, blocks: Iterable[int]) -> None:
-        numbers, owned = self._numbers[device], self.bench.ledger.owners[device]
-        for block in sorted(blocks):
-            if block not in numbers:
-                continue  # accounting.valid-ids says so
-            refcount, owners = self.bench.driver.refcount(device, block), len(owned.get(block, ()))
-            self.bench.check(
-                "accounting.refcount",
-                Block(refcount=refcount, owners=owners),
-                lambda b=block, r=refcount, o=owners: (  # type: ignore[misc]
-                    f"the refcount of {device.value} block {b} is not its number of owners",
-                    f"{o} (sequences {sorted(owned.get(b, ()))})",
-                    f"{r}",
-                ),
-                place=device.value,
-            )
+    def _refcounts(self, device: Device, blocks: Iterable[int]) -> dict[int, int]:
+        """Judge these blocks' refcounts; which they are."""
+        numbers, seen = self._numbers[device], dict[int, int]()
+        try:  # where a block is not in the pool, accounting.valid-ids says so
+            known = [block for block in sorted(blocks) if block in numbers]
+            self.bench.driver.see_refcounts(device, known, seen)
+        finally:  # those that could be seen are judged even where the next one could not
+            self._judge_refcounts(device, seen)
+        return seen
 
-    def _free_set(self, device: Device, blocks: Iterable[int]) -> None:
-        listed, owned = Counter(self.bench.driver.free_blocks(device)), self.bench.ledger.owners[device]
-        for block in sorted(blocks):
-            times, classified = listed[block], int(block in owned)
-            self.bench.check(
-                "accounting.free-exact",
-                Block(times_free=times, classified=classified),
-                lambda b=block, n=times, c=classified: (  # type: ignore[misc]
-                    f"{device.value} block {b} is {_fate(n, c)}",
-                    f"in the free set {1 - c} times",
-                    f"{n} times",
-                ),
-                place=device.value,
-            )
+    def _judge_refcounts(self, device: Device, seen: dict[int, int]) -> None:
+        bench, law, owned = self.bench, "accounting.refcount", self.bench.ledger.owners[device]
+        cases = [(refcount, len(owned.get(block, ()))) for block, refcount in seen.items()]
+        for at in bench.breaches(law, cases):
+            block, (refcount, owners) = list(seen)[at], cases[at]
+            what = f"the refcount of {device.value} block {block} is not its number of owners"
+            expected = f"{owners} (sequences {sorted(owned.get(block, ()))})"
+            bench.report(law, (what, expected, f"{refcount}"), place=device.value)
+
+    def _free_set(self, device: Device, blocks: Iterable[int]) -> Mapping[int, int]:
+        """Judge these blocks' places in the free set; how often it lists whatever it lists."""
+        bench, law = self.bench, "accounting.free-exact"
+        listed, owned = _times(bench.driver.free_blocks(device)), bench.ledger.owners[device]
+        numbers = sorted(blocks)
+        refcount = owners = 0  # this law does not look at them
+        cases = [(refcount, owners, listed.get(block, 0), block in owned) for block in numbers]
+        for at in bench.breaches(law, cases):
+            _, _, times, classified = cases[at]
+            what = f"{device.value} block {numbers[at]} is {_fate(times, classified)}"
+            expected = f"in the free set {1 - classified} times"
+            bench.report(law, (what, expected, f"{times} times"), place=device.value)
+        return listed
+
+
+def _times(blocks: list[int]) -> Mapping[int, int]:
+    """How often each block is among these."""
+    once = dict.fromkeys(blocks, 1)
+    return once if len(once) == len(blocks) else Counter(blocks)  # counting costs several times as much
 
 
 def _may_share(t: Transition, change: RowChange, other: Seq, index: int) -> bool:

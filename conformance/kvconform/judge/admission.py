@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import compress
+
 from kvconform.judge.bench import Bench, Explanation, Transition, shown
 from kvspec.guards import is_never
-from kvspec.laws.admission import Admitted, Approval, Asking, Precision, Refusal
 from kvspec.vocabulary import Allocate, Device, Guard, Result, SwapIn, Verdict
+
+GUARDS = {guard.value: guard for guard in Guard}
+SOUND, PRECISE = (
+    {guard.value: f"admission.{claim}-{guard.value.replace('_', '-')}" for guard in Guard}
+    for claim in ("sound", "precise")
+)
+"""The laws about what a guard said, by the operation that it guards."""
 
 
 class Admission:
@@ -21,24 +30,25 @@ class Admission:
         verdict = t.outcome.verdict
         if verdict is None:
             return
-        self.bench.tally.guards[Guard(t.op.op), verdict] += 1
+        self.bench.tally.guards[GUARDS[t.op.op], verdict] += 1
         self._pure(t)
         self._refusal(t, verdict)
         self._precise(t)
 
     def _pure(self, t: Transition) -> None:
-        ledger, outcome = self.bench.ledger, t.outcome
+        known, outcome = self.bench.ledger.rows, t.outcome
         rows = outcome.rows_asked or {}
-        case = Asking(
-            counts=outcome.counts_asked is not None and outcome.counts_asked != t.counts_before,
-            rows=any(row != ledger.rows[seq].blocks for seq, row in rows.items()),
-            refcounts=outcome.refcounts_moved,
-            verdict=outcome.asked_again is not outcome.verdict,
+        changes = (
+            outcome.counts_asked is not None and outcome.counts_asked != t.counts_before,
+            rows != {seq: known[seq].blocks for seq in rows},
+            outcome.refcounts_moved,
+            outcome.asked_again is not outcome.verdict,
         )
-        self.bench.check("admission.guard-pure", case, lambda: self._impure(t, case))
+        if not self.bench.holds("admission.guard-pure", *changes):
+            self.bench.report("admission.guard-pure", self._impure(t, changes))
 
-    def _impure(self, t: Transition, case: Asking) -> Explanation:
-        changed = [name for name in ("counts", "rows", "refcounts", "verdict") if getattr(case, name)]
+    def _impure(self, t: Transition, changes: Sequence[bool]) -> Explanation:
+        changed = compress(("counts", "rows", "refcounts", "verdict"), changes)
         before, after = t.counts_before, t.outcome.counts_asked
         return (
             f"asking can_{t.op.op} changed {', '.join(changed)}",
@@ -56,15 +66,11 @@ class Admission:
         contradicted = t.request in self._granted and (verdict is Verdict.NEVER or t.request in self._never)
         never = contradicted or (verdict is Verdict.NEVER and t.alone)
         fits = not is_never(t.demands.least)
-        case = Refusal(
-            never=never,
-            later=verdict is Verdict.LATER,
-            alone=t.alone,
-            ok_when_alone=contradicted,
-            fits_when_alone=fits,
-        )
-        self.bench.check("admission.never-is-final", case, lambda: self._not_final(t))
-        self.bench.check("admission.impossible-is-never", case, lambda: self._for_ever(t))
+        case = never, verdict is Verdict.LATER, t.alone, contradicted, fits
+        if not self.bench.holds("admission.never-is-final", *case):
+            self.bench.report("admission.never-is-final", self._not_final(t))
+        if not self.bench.holds("admission.impossible-is-never", *case):
+            self.bench.report("admission.impossible-is-never", self._for_ever(t))
 
     def _not_final(self, t: Transition) -> Explanation:
         return (
@@ -87,27 +93,20 @@ class Admission:
         if t.demands is None:
             return
         demand, free = t.demands.most, t.counts_before.get(t.demands.device, 0)
-        case = Precision(refused=t.outcome.refused, free=free, need=demand.need, reserve=demand.reserve)
-        name = t.op.op.replace("_", "-")
-        self.bench.check(
-            f"admission.precise-{name}",
-            case,
-            lambda: (
-                f"can_{t.op.op} refused although there is room",
-                f"OK: {free} free, {demand.need} needed, {demand.reserve} to stay free",
-                f"{_word(t.outcome.verdict)}",
-            ),
-        )
+        law = PRECISE[t.op.op]
+        if not self.bench.holds(law, t.outcome.refused, free, demand.need, demand.reserve):
+            expected = f"OK: {free} free, {demand.need} needed, {demand.reserve} to stay free"
+            explanation = f"can_{t.op.op} refused although there is room", expected, _word(t.outcome.verdict)
+            self.bench.report(law, explanation)
 
     def promised(self, t: Transition) -> None:
         """Whether an OK was kept."""
-        outcome = t.outcome
+        outcome, law = t.outcome, SOUND.get(t.op.op)
+        if law is None:
+            return
         ran_out = outcome.result is Result.OUT_OF_BLOCKS and not outcome.where.startswith("can_")
-        name = t.op.op.replace("_", "-")
-        error = type(outcome.error).__name__ if outcome.error else ""
-        self.bench.check(
-            f"admission.sound-{name}", Approval(outcome.approved, ran_out), lambda: self._ran_out(t), error
-        )
+        if not self.bench.holds(law, outcome.approved, ran_out):
+            self.bench.report(law, self._ran_out(t), type(outcome.error).__name__ if outcome.error else "")
 
     def _ran_out(self, t: Transition) -> Explanation:
         outcome, demands = t.outcome, t.demands
@@ -127,15 +126,9 @@ class Admission:
             return
         admitted = t.outcome.approved and t.outcome.result is Result.OK
         free, watermark = t.counts[Device.GPU], self.bench.config.watermark_blocks
-        self.bench.check(
-            "admission.watermark",
-            Admitted(admitted, free, watermark),
-            lambda: (
-                f"{t.op.op} was admitted below the watermark",
-                f"at least {watermark} blocks free",
-                f"{free} free",
-            ),
-        )
+        if not self.bench.holds("admission.watermark", admitted, free, watermark):
+            what = f"{t.op.op} was admitted below the watermark"
+            self.bench.report("admission.watermark", (what, f"at least {watermark} blocks free", f"{free} free"))
 
 
 def _word(verdict: Verdict | None) -> str:

@@ -7,7 +7,7 @@ cases of any one area are gathered: that is in the file named after the area.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kvconform.adapter import Adapter, Group, Seq
@@ -20,6 +20,12 @@ from kvspec.vocabulary import Capability, Config, Device, Guard, Operation, Verd
 
 Explanation = tuple[str, str, str]
 """What is wrong, what was expected, what was observed."""
+
+Numbers = tuple[object, ...]
+"""A case of a law: the values of its fields, in their order; those with defaults may be missing at the end."""
+
+MOST_REMEMBERED = 4096
+"""Cases of a law whose verdicts are remembered."""
 
 WHOLE_POOL = 64
 """Up to so many blocks, a pool's free set is looked at after each operation; beyond, only at the end of a run."""
@@ -55,44 +61,69 @@ class Tally:
         self.operations += other.operations
 
 
-@dataclass
+@dataclass(slots=True)
 class RowChange:
-    """A row that differs from what was known. before, after: None where there was, or is, no row."""
+    """A row that differs from what was known. before, after: None where there was, or is, no row. fresh: entries
+    (index, block) that were not there before.
+    """
 
     seq: Seq
     before: Row | None
     after: Row | None
+    fresh: list[tuple[int, int]] = field(init=False)
 
-    def new_entries(self) -> list[tuple[int, int]]:
-        """Entries (index, block) that were not there before."""
-        if self.after is None:
-            return []
-        old = self.before.blocks if self.before and self.before.device is self.after.device else []
-        return [(i, b) for i, b in enumerate(self.after.blocks) if i >= len(old) or old[i] != b]
+    def __post_init__(self) -> None:
+        new = self.after.blocks if self.after else []
+        old = self.before.blocks if self.before and self.after and self.before.device is self.after.device else []
+        kept = len(old)
+        if new[:kept] == old:  # a row that grew, or is new: most are
+            self.fresh = list(enumerate(new[kept:], kept))
+        else:
+            self.fresh = [(i, b) for i, b in enumerate(new) if i >= kept or old[i] != b]
 
 
-@dataclass
+@dataclass(slots=True)
 class Transition:
     """One operation with everything that was seen of it.
 
-    demands, distinct, moving, named, request: of the state before (see `Judge.before`). held: distinct blocks owned
-    before, by device. counts_before, counts: free blocks before and after. changes: rows that differ.
+    demands, distinct, named, lengths, request: of the state before (see `Judge.before`). held_before, held: distinct
+    blocks owned before and after, by device. counts_before, counts: free blocks before and after. changes: rows that
+    differ. refcounts, listed: what was seen afterwards of the blocks that these rows name: refcounts, and how often the
+    free set lists them (blocks that it does not list are left out), by device. outcome: what became of it.
     """
 
     op: Operation
     group: Group | None
+    counts_before: dict[Device, int]
+    held_before: dict[Device, int]
+    named: frozenset[int]
+    lengths: dict[int, int]
     demands: Demands | None = None
-    moving: list[Seq] = field(default_factory=list)
     distinct: int = 0
-    named: frozenset[int] = frozenset()
     request: tuple[object, ...] = ()
     alone: bool = False
-    held: dict[Device, int] = field(default_factory=dict)
-    lengths: dict[int, int] = field(default_factory=dict)
-    counts_before: dict[Device, int] = field(default_factory=dict)
-    counts: dict[Device, int] = field(default_factory=dict)
     changes: list[RowChange] = field(default_factory=list)
-    outcome: Outcome = field(default_factory=Outcome)
+    refcounts: dict[Device, dict[int, int]] = field(default_factory=dict)
+    listed: dict[Device, Mapping[int, int]] = field(default_factory=dict)
+    held: dict[Device, int] = field(init=False)
+    counts: dict[Device, int] = field(init=False)
+    outcome: Outcome = field(init=False)
+
+
+class Verdicts(dict[Numbers, bool | None]):
+    """What one law says of its cases, by their numbers: it is a function of them, and in small pools few cases occur,
+    each of them many times.
+    """
+
+    def __init__(self, law: Law) -> None:
+        super().__init__()
+        self.law = law
+
+    def __missing__(self, numbers: Numbers) -> bool | None:
+        if len(self) >= MOST_REMEMBERED:
+            self.clear()
+        verdict = self[numbers] = self.law.judge(self.law.case(*numbers))
+        return verdict
 
 
 class Bench:
@@ -105,7 +136,7 @@ class Bench:
         self.driver = driver
         self.config: Config = world.config
         self.capabilities = world.capabilities
-        self.laws = {law.id: law for law in laws if law.applicable(world.capabilities)}
+        self._verdicts = dict(_applicable(tuple(laws), world.capabilities))
         self.tally = Tally()
         self.found: list[Violation] = []
         self.op = "start"
@@ -114,23 +145,58 @@ class Bench:
         """Whether the manager has this capability."""
         return capability in self.capabilities
 
-    def check(
-        self, law_id: str, case: object, explain: Callable[[], Explanation], error: str = "", place: str = ""
-    ) -> None:
-        """Judge one case. A case outside the law's premise does not count as checked."""
-        law = self.laws.get(law_id)
-        if law is None:
-            return
-        holds = law.judge(case)
-        if holds is None:
-            return
+    @property
+    def laws(self) -> dict[str, Law]:
+        """The laws that are judged here, by id."""
+        return {law_id: verdicts.law for law_id, verdicts in self._verdicts.items()}
+
+    def leave_out(self, law_id: str) -> None:
+        """Do not judge this law."""
+        self._verdicts.pop(law_id, None)
+
+    def holds(self, law_id: str, *numbers: object) -> bool:
+        """Judge one case, made of these numbers in the order of its fields. Where it is False, `report` says what is
+        wrong: words are only made where they are needed.
+
+        A case outside the law's premise, or of a law that is not judged here, does not count as checked.
+        """
+        verdicts = self._verdicts.get(law_id)
+        verdict = None if verdicts is None else verdicts[numbers]
+        if verdict is None:
+            return True
         self.tally.checks[law_id] += 1
-        if not holds:
-            self.found.append(Violation(law, self.op, *explain(), error, place))
+        return verdict
+
+    def breaches(self, law_id: str, cases: Sequence[Numbers]) -> list[int]:
+        """Judge these cases as `holds` does each of them; the places in the list of those that break the law."""
+        verdicts = self._verdicts.get(law_id)
+        if verdicts is None:
+            return []
+        answers = [verdicts[numbers] for numbers in cases]
+        checked = len(answers) - answers.count(None)
+        if checked:
+            self.tally.checks[law_id] += checked
+        return [at for at, holds in enumerate(answers) if holds is False] if False in answers else []
+
+    def report(self, law_id: str, explanation: Explanation, error: str = "", place: str = "") -> None:
+        """The operation at hand was found to break this law."""
+        self.found.append(Violation(self._verdicts[law_id].law, self.op, *explanation, error, place))
 
     def broken(self, law_id: str) -> bool:
         """Whether the operation at hand was found to break this law."""
-        return any(violation.law.id == law_id for violation in self.found)
+        return bool(self.found) and any(violation.law.id == law_id for violation in self.found)
+
+
+_APPLICABLE: dict[tuple[object, ...], tuple[tuple[Law, ...], dict[str, Verdicts]]] = {}
+"""By laws and capabilities, the laws that apply: a process has few of either, and begins thousands of runs."""
+
+
+def _applicable(laws: tuple[Law, ...], capabilities: frozenset[Capability]) -> dict[str, Verdicts]:
+    """Those of the laws, by id, that a manager with these capabilities is held to, with what they said before."""
+    key = (capabilities, *map(id, laws))  # a law is slow to hash; kept beside the answer, it keeps its id
+    if key not in _APPLICABLE:
+        _APPLICABLE[key] = laws, {law.id: Verdicts(law) for law in laws if law.applicable(capabilities)}
+    return _APPLICABLE[key][1]
 
 
 def shown(counts: dict[Device, int] | None) -> str:

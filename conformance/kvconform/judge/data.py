@@ -5,7 +5,6 @@ from __future__ import annotations
 from kvconform.judge.bench import Bench, Transition
 from kvconform.judge.table import Table
 from kvconform.ledger import Writing, home
-from kvspec.laws.data import Moved, Read, Sharing, Write
 from kvspec.vocabulary import Result, SwapIn, SwapOut
 
 
@@ -20,40 +19,28 @@ class Data:
         """What arrived, what was written over, and what every scheduled sequence reads."""
         for arrival in t.outcome.arrivals:
             law = "data.copies" if arrival.copy else "data.swap-content"
-            self.bench.check(
-                law,
-                Moved(arrival.wrong),
-                lambda a=arrival: (  # type: ignore[misc]
-                    f"sequence {a.seq.id} does not find its KV after a {'copy' if a.copy else 'swap'}",
-                    "every readable slot has its old content",
-                    f"{a.wrong} slots with another content",
-                ),
-            )
+            if not self.bench.holds(law, arrival.wrong):
+                way = "copy" if arrival.copy else "swap"
+                what = f"sequence {arrival.seq.id} does not find its KV after a {way}"
+                observed = f"{arrival.wrong} slots with another content"
+                self.bench.report(law, (what, "every readable slot has its old content", observed))
         for writing in t.outcome.writings:
             self._written(writing)
         for seq in t.outcome.moved:
             wrong = self.bench.ledger.wrong_slots(seq)
-            self.bench.check(
-                "data.read-back",
-                Read(len(wrong), seq.computed),
-                lambda s=seq, w=wrong: (  # type: ignore[misc]
-                    f"sequence {s.id} reads KV that is not its own",
-                    f"its own tokens' KV at positions 0 to {s.computed - 1}",
-                    f"another content at positions {w[:8]}",
-                ),
-            )
+            if not self.bench.holds("data.read-back", len(wrong), seq.computed):
+                what = f"sequence {seq.id} reads KV that is not its own"
+                expected = f"its own tokens' KV at positions 0 to {seq.computed - 1}"
+                self.bench.report("data.read-back", (what, expected, f"another content at positions {wrong[:8]}"))
 
     def _written(self, writing: Writing) -> None:
         device = home(writing.seq)
-        self.bench.check(
-            "data.exclusive-write",
-            Write(writing.sharing, len(writing.spoiled)),
-            lambda: (
-                f"sequence {writing.seq.id} wrote over a slot that sequence {writing.spoiled[0][2].id} reads",
-                "a copy-on-write before writing to a shared block",
-                f"slot {writing.spoiled[0][1]} of {device.value} block {writing.spoiled[0][0]} changed",
-            ),
-        )
+        if not self.bench.holds("data.exclusive-write", writing.sharing, len(writing.spoiled)):
+            block, slot, reader = writing.spoiled[0]
+            what = f"sequence {writing.seq.id} wrote over a slot that sequence {reader.id} reads"
+            observed = f"slot {slot} of {device.value} block {block} changed"
+            explanation = what, "a copy-on-write before writing to a shared block", observed
+            self.bench.report("data.exclusive-write", explanation)
         for block, strangers in writing.strangers.items():
             self.table.tenancy(writing.seq, strangers, device, block)
 
@@ -62,8 +49,6 @@ class Data:
         if not isinstance(t.op, (SwapOut, SwapIn)) or t.outcome.result is not Result.OK:
             return
         after = len({transfer.target for transfer in t.outcome.transfers if not transfer.copy})
-        self.bench.check(
-            "data.swap-keeps-sharing",
-            Sharing(t.distinct, after),
-            lambda: (f"{t.op.op} lost sharing", f"{t.distinct} distinct blocks", f"{after} distinct blocks"),
-        )
+        if not self.bench.holds("data.swap-keeps-sharing", t.distinct, after):
+            explanation = f"{t.op.op} lost sharing", f"{t.distinct} distinct blocks", f"{after} distinct blocks"
+            self.bench.report("data.swap-keeps-sharing", explanation)

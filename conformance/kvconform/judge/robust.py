@@ -8,7 +8,6 @@ from typing import Any
 
 from kvconform.adapter import ErrorKind
 from kvconform.judge.bench import Bench, Transition, shown
-from kvspec.laws.robust import Call, Ending, Failure
 from kvspec.vocabulary import Capability, Free, Result
 
 
@@ -23,14 +22,13 @@ class Robust:
         outcome = t.outcome
         told_again = outcome.again and outcome.error_kind is ErrorKind.BAD_INPUT
         raised = outcome.result is Result.RAISED and not told_again
-        error = type(outcome.error).__name__ if outcome.error else ""
-        if outcome.error_kind is not ErrorKind.DOUBLE_FREE:  # accounting.no-double-free has that one
-            self.bench.check("robust.no-crash", Call(raised), lambda: self._raised(t), error)
+        # a reported double free is a matter of accounting.no-double-free
+        if outcome.error_kind is not ErrorKind.DOUBLE_FREE and not self.bench.holds("robust.no-crash", raised):
+            self.bench.report("robust.no-crash", self._raised(t), _kind(outcome.error))
         if isinstance(t.op, Free):
             changed = outcome.again and (bool(t.changes) or t.counts != t.counts_before)
-            self.bench.check(
-                "robust.free-any-state", Ending(outcome.again, raised, changed), lambda: self._ending(t, changed), error
-            )
+            if not self.bench.holds("robust.free-any-state", outcome.again, raised, changed):
+                self.bench.report("robust.free-any-state", self._ending(t, changed), _kind(outcome.error))
 
     def _raised(self, t: Transition) -> tuple[str, str, str]:
         outcome = t.outcome
@@ -52,7 +50,7 @@ class Robust:
 
     def failure(self, t: Transition) -> None:
         """Whether a refused or failed operation left something behind. Judged after the ledger knows the new rows."""
-        result, ledger = t.outcome.result, self.bench.ledger
+        result = t.outcome.result
         atomic = result is Result.OUT_OF_BLOCKS and self.bench.has(Capability.ATOMIC_FAILURES)
         if result is not Result.REFUSED and not atomic:
             return
@@ -60,17 +58,13 @@ class Robust:
         lost = [
             device.value
             for device, free in t.counts.items()
-            if free + ledger.held(device) != t.counts_before[device] + t.held[device]
+            if free + t.held[device] != t.counts_before[device] + t.held_before[device]
         ]
-        self.bench.check(
-            "robust.atomic-failure",
-            Failure(bool(rows or lost)),
-            lambda: (
-                f"{t.op.op} {'was refused' if result is Result.REFUSED else 'failed'} and left something behind",
-                "counts and rows as they were",
-                f"rows of sequences {rows} changed" if rows else f"blocks of the {', '.join(lost)} pool are gone",
-            ),
-        )
+        if not self.bench.holds("robust.atomic-failure", bool(rows or lost)):
+            fate = "was refused" if result is Result.REFUSED else "failed"
+            left = f"rows of sequences {rows} changed" if rows else f"blocks of the {', '.join(lost)} pool are gone"
+            explanation = f"{t.op.op} {fate} and left something behind", "counts and rows as they were", left
+            self.bench.report("robust.atomic-failure", explanation)
 
     def _rows_left(self, t: Transition) -> list[int]:
         """Sequences whose rows the failed operation changed. Members that were appended to before it failed, and a
@@ -81,6 +75,10 @@ class Robust:
             now = rows.get(outcome.failed.id)
             return [] if now is not None and now.blocks == outcome.failed_row else [outcome.failed.id]
         return [change.seq.id for change in t.changes]
+
+
+def _kind(error: BaseException | None) -> str:
+    return type(error).__name__ if error else ""
 
 
 def _classes(declared: Any) -> tuple[type[BaseException], ...]:
