@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 WORKERS ?= 2
 
-.PHONY: help verify test lint types contracts check docs vectors vectors-check engines bench clean
+.PHONY: help verify test lint types contracts check docs vectors vectors-check engines bench bench-edges clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -41,6 +41,9 @@ docs: $(READY) ## write the pages of docs/ that come from data
 
 vectors: $(READY) ## generate the edge cases again (minutes)
 	$(BIN)/kvconform vectors generate
+
+bench-edges: $(READY) ## which edge classes random tests reach without the vectors (minutes)
+	$(BIN)/python benchmarks/edges.py
 
 vectors-check: $(READY) ## whether the shipped edge cases are what is generated (minutes)
 	$(BIN)/kvconform vectors generate --check

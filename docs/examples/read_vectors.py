@@ -52,7 +52,7 @@ class Counter:
 
 with open(sys.argv[1], encoding="utf-8") as file:
     header, *lines = map(json.loads, file)
-vectors, wrong = [line for line in lines if line.get("classes")], 0
+vectors, wrong = [line for line in lines if line.get("shows")], 0
 for vector in vectors:
     counter = Counter(vector["config"])
     for op, accepted in zip(vector["operations"], vector["expects"], strict=True):

@@ -5,7 +5,10 @@ Knows kvref's calls and the order of an engine's life; must not know how vectors
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from kvref import AllocStatus, BlockManager, Device
+from kvspec.edges.vectors import Vector, load
 from kvspec.vocabulary import (
     Allocate,
     Append,
@@ -21,6 +24,18 @@ from kvspec.vocabulary import (
 )
 
 ROOMY = 100
+
+
+def _by_edge() -> dict[str, list[Vector]]:
+    grouped: defaultdict[str, list[Vector]] = defaultdict(list)
+    for vector in load().vectors:
+        if vector.shows:
+            grouped["/".join(vector.id.split("/")[:2])].append(vector)
+    return dict(grouped)
+
+
+EDGES = _by_edge()
+"""The vectors about edges, by guard and outcome."""
 
 
 class Run:

@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m kvspec.edges [--check]", file=sys.stderr)
         return 2
     made = write(Path(__file__).with_name(FILE_NAME), tell)
-    print(f"{len(made.vectors)} vectors witness {made.witnessed} classes, {len(made.unreachable)} unreachable")
+    print(f"{len(made.vectors)} vectors witness {made.witnessed} classes, {made.excluded} unreachable")
     return 0
 
 

@@ -42,9 +42,8 @@ OUTCOME = Atom(
     },
 )
 
-NEAR = ("ok-0", "ok-1", "later-1", "later-tight", "never-1")
-"""The outcomes that lie on an edge. Away from every edge it is enough to see each value once: the other
-outcomes are crossed with single values only."""
+FAR = ("ok-far", "later-far", "never-far")
+"""The outcomes that lie on no edge: values are combined with them two at a time, not three."""
 
 PROMPT = Atom(
     "prompt",
@@ -187,60 +186,40 @@ FAILURE = Atom(
 
 @dataclass(frozen=True)
 class Table:
-    """What decides one guard. Classes are the NEAR outcomes with each pair of values of two different `pairs` and each
-    triple of three different `triples`, and all outcomes with each single value. left_out: atoms of other
-    guards, and why they are not this one's.
+    """What decides one guard. Classes are the outcomes with each pair of values of different atoms; where `at_once` is
+    3, with each triple, but for the FAR ones. left_out: atoms of other guards, and why they are not this one's.
     """
 
-    pairs: tuple[Atom, ...]
-    singles: tuple[Atom, ...]
-    triples: tuple[Atom, ...]
+    atoms: tuple[Atom, ...]
+    at_once: int
     left_out: dict[str, str]
 
-    @property
-    def atoms(self) -> tuple[Atom, ...]:
-        """All of them."""
-        return (*self.pairs, *self.singles)
 
-
-_NOT_PAIRED = "alone only: they say what is free and why, of which the outcome already has what the guard sees"
-
-GROWING = (FILL, UNSEEN, AHEAD, TAIL, SHARING, GROUP, COPY, WATERMARK)
+AROUND = (WATERMARK, DEVICE, OTHER, FAILURE)
+GROWING = (FILL, UNSEEN, AHEAD, TAIL, SHARING, GROUP, COPY, *AROUND)
 
 TABLES: dict[Guard, Table] = {
     Guard.ALLOCATE: Table(
-        (PROMPT, BLOCKS, MEMBERS, WATERMARK),
-        (DEVICE, OTHER, FAILURE),
-        (),
+        (PROMPT, BLOCKS, MEMBERS, *AROUND),
+        2,
         {
+            "fill": "`prompt` says it of the sequences to come",
             "unseen": "a group that is admitted has none: its table covers the whole prompt",
             "ahead": "managers differ in what allocate does with it; the laws bind each to its own declaration",
             "tail": "there is no table yet",
             "sharing": "the sequences of a new group share everything",
             "copy": "nothing is written to before the step",
-            "device, other and failure in pairs": _NOT_PAIRED,
         },
     ),
-    Guard.APPEND: Table(GROWING, (DEVICE, OTHER, FAILURE), (), {"device, other and failure in pairs": _NOT_PAIRED}),
+    Guard.APPEND: Table(GROWING, 2, {}),
     Guard.SWAP_OUT: Table(
-        (FILL, UNSEEN, HELD, SHARING, GROUP),
-        (DEVICE, OTHER, FAILURE),
-        (),
+        (FILL, UNSEEN, HELD, SHARING, GROUP, DEVICE, OTHER, FAILURE),
+        2,
         {
             "ahead": "blocks are moved as they are; nothing is asked for beyond them",
             "copy": "nothing is written",
             "watermark": "the CPU pool has none",
-            "device, other and failure in pairs": _NOT_PAIRED,
         },
     ),
-    Guard.SWAP_IN: Table(
-        GROWING,
-        (DEVICE, OTHER, FAILURE),
-        (FILL, UNSEEN, AHEAD, TAIL, SHARING),
-        {
-            "device, other and failure in pairs": _NOT_PAIRED,
-            "group, copy and watermark in triples": "they add to what is counted or compared, and change "
-            "nothing in how a sequence is counted; the five atoms that do are taken three at a time",
-        },
-    ),
+    Guard.SWAP_IN: Table(GROWING, 3, {}),
 }

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kvspec.edges.atoms import TABLES
-from kvspec.edges.goals import EdgeClass, atom_sets, classes_of
+from kvspec.edges.goals import EdgeClass, classes_of
 from kvspec.edges.pools import POOL_ATOMS
 from kvspec.edges.search import Path, Shown, Sight
 from kvspec.vocabulary import Guard
@@ -23,20 +23,16 @@ class Index:
     """The classes of one guard as numbers, found by what a sight shows."""
 
     def __init__(self, guard: Guard) -> None:
-        self.classes = classes_of(guard)
-        self._sets = [tuple(atom.name for atom in atoms) for atoms in atom_sets(guard)]
-        self._numbers: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {names: {} for names in self._sets}
+        self.classes = list(classes_of(guard))
+        self._numbers: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
         for number, each in enumerate(self.classes):
-            names = tuple(name for name, _ in each.values)
-            key = (each.outcome, *(word for _, word in each.values))
-            self._numbers[names][key] = number
+            names, words = zip(*each.all_values, strict=True)
+            self._numbers.setdefault(names, {})[words] = number
 
-    def shown(self, sight: Sight) -> list[int]:
-        """The numbers of the classes that one sequence's part in a guarded operation witnesses."""
-        values = dict(sight.within) | dict(zip(POOL_ATOMS, sight.around, strict=True))
-        outcome = values["outcome"]
-        keys = ((names, (outcome, *(values[name] for name in names))) for names in self._sets)
-        return [self._numbers[names][key] for names, key in keys if key in self._numbers[names]]
+    def shown(self, values: Mapping[str, str]) -> list[int]:
+        """The numbers of the classes that these values, the outcome among them, witness."""
+        found = (numbers.get(tuple([values[name] for name in key])) for key, numbers in self._numbers.items())
+        return [number for number in found if number is not None]
 
 
 @dataclass(frozen=True)
@@ -57,8 +53,8 @@ def _cover_guard(guard: Guard, found: Mapping[Sight, Shown], without: frozenset[
     shown: dict[Path, set[int]] = {}
     for sight, (path, together) in found.items():
         if sight.guard is guard and path not in shown:
-            sights = (Sight(guard, within, sight.around) for within in together)
-            shown[path] = {number for each in sights for number in index.shown(each)}
+            around = dict(zip(POOL_ATOMS, sight.around, strict=True))
+            shown[path] = {number for within in together for number in index.shown(around | dict(within))}
     least: dict[int, int] = {number: 0 for number, each in enumerate(index.classes) if each in without}
     chosen = []
     for length in sorted({path.length for path in shown}):

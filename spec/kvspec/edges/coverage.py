@@ -1,27 +1,51 @@
-"""How many edge classes of each guard are witnessed and how many unreachable, against what the table asks for.
+"""What becomes of each edge class: a vector shows it, or values exclude each other; and how many there are of either.
 
 Pure counting, without the solver; must not know how either was found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kvspec.edges.atoms import TABLES
-from kvspec.edges.goals import all_classes, classes_of
-from kvspec.edges.vectors import Vectors
+from kvspec.edges.goals import EdgeClass, atom_sets, class_of, parts, value_sets
+from kvspec.edges.vectors import Unreachable, Vector, Vectors
 from kvspec.vocabulary import Guard
+
+Fate = Vector | Unreachable | None
+"""What settles a class; None where nothing does."""
+
+
+def fates(vectors: Vectors, guard: Guard) -> Iterator[tuple[EdgeClass, Fate]]:
+    """Every class of a guard, in the order of the table: with the first vector that shows it, or what excludes it."""
+    excluded = {each.values: each for each in vectors.unreachable if each.guard is guard}
+    sights = [(vector, dict(values)) for vector in of_guard(vectors, guard) for values in vector.shows]
+    for names in atom_sets(guard):
+        first: dict[tuple[str, ...], Vector] = {}
+        for vector, values in sights:
+            first.setdefault((values["outcome"], *(values[name] for name in names)), vector)
+        for words in value_sets(guard, names):
+            each = class_of(guard, names, words)
+            yield each, first.get(words) or next(filter(None, map(excluded.get, parts(each.all_values))), None)
+
+
+def of_guard(vectors: Vectors, guard: Guard) -> list[Vector]:
+    """The vectors about edges of this guard."""
+    return [vector for vector in vectors.vectors if vector.shows and vector.guard is guard]
 
 
 @dataclass(frozen=True)
 class Line:
-    """One guard's classes, in numbers. vectors: those that end in this guard's operation."""
+    """One guard's classes, in numbers. unreachable: classes that have values of one of the `exclusions`. vectors: those
+    that end in this guard's operation.
+    """
 
     guard: Guard
     classes: int
     witnessed: int
     unreachable: int
+    exclusions: int
     vectors: int
 
     @property
@@ -32,22 +56,19 @@ class Line:
 
 def coverage(vectors: Vectors) -> list[Line]:
     """A line for each guard, in the order of the table."""
-    witnessed = [name for vector in vectors.vectors for name in vector.classes]
-    gone = [each.id for each in vectors.unreachable]
-    return [
-        Line(
-            guard,
-            len(classes_of(guard)),
-            _about(guard, witnessed),
-            _about(guard, gone),
-            _about(guard, [vector.classes[0] for vector in vectors.vectors if vector.classes]),
-        )
-        for guard in TABLES
-    ]
+    return [_line(vectors, guard) for guard in TABLES]
 
 
-def _about(guard: Guard, names: list[str]) -> int:
-    return sum(name.startswith(f"{guard.value}/") for name in names)
+def _line(vectors: Vectors, guard: Guard) -> Line:
+    found = [fate for _, fate in fates(vectors, guard)]
+    return Line(
+        guard,
+        len(found),
+        sum(isinstance(fate, Vector) for fate in found),
+        sum(isinstance(fate, Unreachable) for fate in found),
+        sum(each.guard is guard for each in vectors.unreachable),
+        len(of_guard(vectors, guard)),
+    )
 
 
 def percent(lines: Sequence[Line]) -> str:
@@ -61,7 +82,5 @@ def _percent(some: int, of: int) -> str:
 
 
 def missing(vectors: Vectors) -> list[str]:
-    """Classes that are neither, or that are both: none, in a file that was generated."""
-    names = [name for vector in vectors.vectors for name in vector.classes] + [each.id for each in vectors.unreachable]
-    twice = {name for name in names if names.count(name) > 1} if len(names) != len(set(names)) else set()
-    return sorted(set(all_classes()).symmetric_difference(names) | twice)
+    """Classes that nothing settles: none, in a file that was generated."""
+    return [each.id for guard in TABLES for each, fate in fates(vectors, guard) if fate is None]

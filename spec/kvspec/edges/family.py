@@ -36,8 +36,9 @@ class Family:
 
     depth: the most operations, the guarded one included. prompts: tokens of the group's prompt. seqs: sequences that
     are admitted together. lookaheads: slots; just one where the orders fix it. grants: tokens that a step gives to one
-    sequence. late: the most operations between the admission of the other group and the guarded one.
-    weight: seconds that it takes, about: the heavy ones are searched first.
+    sequence. late: the most operations between the admission of the other group and the guarded one; -1: it has no part
+    in what is gone through. weight: seconds that it takes, about: the heavy ones are searched first. endings:
+    operations of the other group that each life is tried with too, all in a row before the guarded one.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Family:
     grants: tuple[int, ...]
     late: int = 3
     weight: int = 1
+    endings: tuple[tuple[Move, ...], ...] = ()
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -139,9 +141,27 @@ def _forks(
     grants: tuple[int, ...],
     late: int,
     weight: int,
+    endings: tuple[tuple[Move, ...], ...] = (),
 ) -> Family:
     """Tables with empty blocks are forked, and written to in the middle."""
-    return Family(name, 3, orders, depth, (1, 3), (1,), slots, grants, late, weight)
+    return Family(name, 3, orders, depth, (1, 3), (1,), slots, grants, late, weight, endings)
+
+
+COMES = Move(Kind.ADMIT_FILLER, 1)
+GOES = (COMES, Move(Kind.SWAP_OUT_FILLER))
+LAST = ((COMES,), GOES)
+"""Another group is admitted last of all, or admitted and swapped out."""
+
+
+def _grows(slots: int) -> tuple[Move, ...]:
+    return (COMES, Move(Kind.STEP), Move(Kind.GROW_FILLER, slots))
+
+
+def _any_tails(block: int, slots: tuple[int, ...], depth: int) -> Family:
+    """Tables with empty blocks, beside another group that comes last."""
+    prompts = tuple(sorted({1, block}))
+    endings = (*LAST, _grows(block))
+    return Family("any, tails", block, NO_ORDERS, depth, prompts, (1, 2), slots, (1, 5), -1, 22, endings)
 
 
 def families() -> list[Family]:
@@ -159,8 +179,9 @@ def families() -> list[Family]:
         _tails("calm, long tails", CALM_ORDERS, 8, (0, 3, 10), 60),
         _forks("calm, forks", CALM_ORDERS, 12, (0, 1, 7), (1,), 2, 60),
         _wide("any, groups", NO_ORDERS, 5, (1, 2, 3), 6),
-        _forks("any, forks", NO_ORDERS, 9, (0, 1, 3, 7), (1, 5), 2, 70),
-        _forks("any, forks with long tails", NO_ORDERS, 9, (0, 4, 10), (1, 5), 2, 60),
-        _forks("any, forks beside another group", NO_ORDERS, 10, (0, 1, 7), (1, 5), 0, 50),
-        _forks("any, forks with long tails beside another group", NO_ORDERS, 10, (0, 3, 10), (1, 5), 0, 50),
+        _any_tails(1, (0, 1, 2, 3), 8),
+        _any_tails(3, (0, 1, 4, 10), 7),
+        _forks("any, forks", NO_ORDERS, 9, (0, 1, 3, 7), (1, 5), 2, 90, LAST),
+        _forks("any, forks with long tails", NO_ORDERS, 9, (0, 4, 10), (1, 5), 2, 80, LAST),
+        _forks("any, forks with other tails", NO_ORDERS, 9, (0, 3, 10), (1, 5), -1, 40, LAST),
     ]

@@ -8,16 +8,17 @@ show is looked for with fewer restrictions. What none shows must be proved out o
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kvspec.edges import catching
 from kvspec.edges.atoms import TABLES
 from kvspec.edges.cover import Chosen, cover
+from kvspec.edges.coverage import coverage
 from kvspec.edges.family import Family, families
-from kvspec.edges.goals import EdgeClass, classes_of
-from kvspec.edges.proofs import NotProved, Proofs, Value, prove_invariant, values_of
+from kvspec.edges.goals import EdgeClass, Values
+from kvspec.edges.proofs import NotProved, excluded, prove_invariant
 from kvspec.edges.search import Search, SearchFailed, Shown, Sight
 from kvspec.edges.state import Order
 from kvspec.edges.vectors import Unreachable, Vector, Vectors
@@ -36,19 +37,13 @@ def generate_all(progress: Tell | None = None, searched: Sequence[Family] | None
     """
     tell = progress or (lambda line: None)
     witnessed = choose(families() if searched is None else searched, tell)
-    vectors = [vector_of(chosen, orders) for orders, chosen in witnessed]
-    known = frozenset(each for _, chosen in witnessed for each in chosen.classes)
-    left = [each for guard in TABLES for each in classes_of(guard) if each not in known]
-    tell(f"{len(known)} classes witnessed by {len(vectors)} vectors; proving {len(left)} out of reach")
-    entries = prove(left, known, tell)
-    return Vectors((*sorted(vectors, key=lambda v: v.id), *further(tell)), tuple(entries))
-
-
-def further(tell: Tell) -> tuple[Vector, ...]:
-    """Vectors that are not about edge classes: they come after the others, in their own order."""
-    found = catching.vectors()
-    tell(f"{len(found)} further vectors")
-    return found
+    vectors = sorted((vector_of(chosen, orders) for orders, chosen in witnessed), key=lambda vector: vector.id)
+    unreachable, further = settle(vectors, tell)
+    made = Vectors((*vectors, *further), tuple(unreachable))
+    lines = coverage(made)
+    return replace(
+        made, witnessed=sum(line.witnessed for line in lines), excluded=sum(line.unreachable for line in lines)
+    )
 
 
 # -- witnesses --------------------------------------------------------------------------------------------------------
@@ -90,41 +85,32 @@ def _searched(family: Family) -> tuple[Family, dict[Sight, Shown]]:
 # -- proofs -----------------------------------------------------------------------------------------------------------
 
 
-def prove(left: Sequence[EdgeClass], witnessed: Iterable[EdgeClass], tell: Tell) -> list[Unreachable]:
-    """Every class that is left, with the reason why no state meets it. Raises SearchFailed where one is not proved."""
-    met: dict[Guard, set[frozenset[Value]]] = {guard: set() for guard in TABLES}
-    for each in witnessed:
-        met[each.guard].update(frozenset(pair) for pair in combinations(values_of(each), 2))
-    tasks = [(guard, [each for each in left if each.guard is guard], met[guard]) for guard in TABLES]
+def settle(vectors: Sequence[Vector], tell: Tell) -> tuple[list[Unreachable], Sequence[Vector]]:
+    """Why no state meets the classes that these vectors leave; and further vectors, that are not about edge classes, in
+    their own order. Raises SearchFailed where a class is not proved out of reach.
+    """
+    tasks = [(guard, [sight for each in vectors if each.guard is guard for sight in each.shows]) for guard in TABLES]
     with _processes() as pool:
-        invariant = pool.apply_async(prove_invariant)
         proved = {}
-        for guard, entries in pool.imap_unordered(_proved, reversed(tasks), chunksize=1):
-            tell(f"{guard.value}: {len(entries)} classes proved out of reach")
+        answers = pool.imap_unordered(_proved, reversed(tasks), chunksize=1)
+        invariant, others = pool.apply_async(prove_invariant), pool.apply_async(catching.vectors)
+        for guard, entries in answers:
+            tell(f"{guard.value}: {len(entries)} combinations of values proved out of reach")
             proved[guard] = entries
         invariant.get()
         tell("the invariant is proved")
-    failed = [name for entries in proved.values() for name, reason in entries if not reason]
-    if failed:
-        raise SearchFailed(f"neither witnessed nor proved unreachable: {', '.join(sorted(failed))}")
-    return [Unreachable(name, reason) for guard in TABLES for name, reason in proved[guard]]
+        further = others.get()
+        tell(f"{len(further)} further vectors")
+    return [each for guard in TABLES for each in proved[guard]], further
 
 
-Task = tuple[Guard, list[EdgeClass], set[frozenset[Value]]]
-
-
-def _proved(task: Task) -> tuple[Guard, list[tuple[str, str]]]:
-    """The classes of one guard with the reasons; no reason where a state of the invariant meets the class."""
-    guard, left, met = task
-    proofs = Proofs(guard)
-    entries = []
-    for each in left:
-        try:
-            reason = proofs.reason(each, lambda one, other: frozenset((one, other)) in met)
-        except NotProved:
-            reason = ""
-        entries.append((each.id, reason))
-    return guard, entries
+def _proved(task: tuple[Guard, list[Values]]) -> tuple[Guard, list[Unreachable]]:
+    """What no state shows when one guard is asked."""
+    guard, shown = task
+    try:
+        return guard, [Unreachable(guard, values, reason) for values, reason in excluded(guard, shown)]
+    except NotProved as problem:
+        raise SearchFailed(str(problem)) from None
 
 
 def _processes() -> Any:

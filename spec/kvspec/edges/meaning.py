@@ -11,8 +11,7 @@ from typing import Any
 
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import blocks_for
-from kvspec.edges.atoms import TABLES
-from kvspec.edges.goals import EdgeClass
+from kvspec.edges.goals import Values, meanings
 from kvspec.edges.model import Turn, demand, legal, shared_with_any, total, turns
 from kvspec.edges.state import Member, Order, Sizes, State
 from kvspec.guards import Demand
@@ -251,17 +250,16 @@ def asked(a: Algebra, orders: frozenset[Order], sizes: Sizes, state: State, ask:
     return Asked(allowed, outcome(a, wanted, free), around, sequences)
 
 
-def reached(a: Algebra, edge: EdgeClass, orders: frozenset[Order], sizes: Sizes, state: State, ask: Ask) -> Any:
-    """Whether asking like this, in this state, meets the class."""
-    return asked(a, orders, sizes, state, ask).holds(a, (edge.outcome,), edge.values)
-
-
 def shown(values: Meanings) -> dict[str, str]:
     """On plain numbers: the value of each atom that holds."""
     return {name: next(value for value, holds in meaning.items() if holds) for name, meaning in values.items()}
 
 
-def atoms_shown(guard: Guard, around: dict[str, str], sequence: dict[str, str]) -> tuple[str, ...]:
-    """The values of the guard's atoms, in the order of its table."""
-    both = around | sequence
-    return tuple(both[atom.name] for atom in TABLES[guard].atoms)
+def sights(guard: Guard, seen: Asked) -> tuple[Values, ...]:
+    """On plain numbers: what asking shows, once for each different sequence; nothing where it may not be asked."""
+    if not seen.legal:
+        return ()
+    around = {"outcome": seen.outcome, **seen.around}
+    parts = [of for live, of in seen.sequences if live] if seen.sequences else [{}]
+    each = [shown({name: (around | of)[name] for name in meanings(guard)}) for of in parts]
+    return tuple(dict.fromkeys(tuple(values.items()) for values in each))

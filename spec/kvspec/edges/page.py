@@ -11,19 +11,22 @@ from pathlib import Path
 from kvspec.edges.atoms import OUTCOME, TABLES
 from kvspec.edges.coverage import coverage, percent
 from kvspec.edges.vectors import load
-from kvspec.vocabulary import Guard
 
 
 def coverage_table() -> str:
     """How many classes each guard has, and what becomes of them."""
     lines = coverage(load())
     rows: list[list[object]] = [
-        [f"`{line.guard.value}`", line.classes, line.witnessed, line.unreachable, line.settled, line.vectors]
+        [f"`{line.guard.value}`", *(getattr(line, name) for name in COUNTS), line.settled, line.vectors]
         for line in lines
     ]
-    sums = [sum(getattr(line, name) for line in lines) for name in ("classes", "witnessed", "unreachable", "vectors")]
-    rows.append(["all", *sums[:3], percent(lines), sums[3]])
-    return _table(["guard", "edge classes", "witnessed", "proved unreachable", "settled", "vectors"], rows)
+    sums = [sum(getattr(line, name) for line in lines) for name in (*COUNTS, "vectors")]
+    rows.append(["all", *sums[:-1], percent(lines), sums[-1]])
+    head = ["guard", "edge classes", "witnessed", "proved unreachable", "by exclusions", "settled", "vectors"]
+    return _table(head, rows)
+
+
+COUNTS = ("classes", "witnessed", "unreachable", "exclusions")
 
 
 def atoms_tables() -> str:
@@ -41,12 +44,7 @@ def atoms_tables() -> str:
         [f"`{guard.value}`", name, why] for guard, table in TABLES.items() for name, why in table.left_out.items()
     ]
     tables = [_table(["atom", "value", "it means", "guards"], rows), "What is left out, and why:"]
-    return "\n\n".join([*tables, _table(["guard", "left out", "because"], left_out), _triples()])
-
-
-def _triples() -> str:
-    names = ", ".join(f"`{atom.name}`" for atom in TABLES[Guard.SWAP_IN].triples)
-    return f"Three at a time, for `swap_in`: {names}."
+    return "\n\n".join([*tables, _table(["guard", "left out", "because"], left_out)])
 
 
 def _table(head: list[str], rows: list[list[object]]) -> str:

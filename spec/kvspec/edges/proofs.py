@@ -4,24 +4,24 @@ Knows z3, the model and the meaning of classes; must not know the search for pat
 holds in the empty state, and every legal and approved operation keeps it. What is proved holds for every sequence of
 operations of any length, by engines bound to no order at all, in every configuration within RANGES.
 
-First it is proved which two values exclude each other in every state; a class that has two such is out of reach, and
-says which. The others are proved one by one.
+What is proved is which values exclude each other in every state, two of them, three or four, none of which could be
+left out; a class that has such values is out of reach.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import z3
 
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import blocks_for, growth
-from kvspec.edges.atoms import OUTCOME
+from kvspec.edges.atoms import OUTCOME, TABLES
 from kvspec.edges.bits import Bits, variable
-from kvspec.edges.goals import EdgeClass
+from kvspec.edges.goals import Values, is_class, listed, meanings, most_with, parts
 from kvspec.edges.meaning import Ask, Asked, Meanings, Pool, asked, outcome, pool_values
 from kvspec.edges.model import ARGUMENTS, after, effect, held, legal_move, total, turns
 from kvspec.edges.state import MOST_BLOCKS, MOST_POOL, NO_ORDERS, PAIRS, START, Filler, Kind, Member, Move, Sizes, State
@@ -201,21 +201,13 @@ class States:
     bits: Bits = field(default_factory=Bits)
     sizes: Sizes = field(default_factory=lambda: Sizes(**{name: variable(name) for name in RANGES}))
     state: State = field(default_factory=any_state)
-    solver: Any = field(default_factory=lambda: z3.SolverFor("QF_BV"))
 
     def __post_init__(self) -> None:
-        self.solver.add(sizes_in_range(self.sizes), truth(invariant(self.bits, self.sizes, self.state)))
-        self._defined = 0
-
-    def define(self) -> None:
-        """Let the solver know the quotients that terms have come to use."""
-        self.solver.add(self.bits.definitions[self._defined :])
-        self._defined = len(self.bits.definitions)
+        self.known = [sizes_in_range(self.sizes), truth(invariant(self.bits, self.sizes, self.state))]
 
     def none(self, *conditions: Any) -> bool:
         """Whether no state meets the conditions."""
-        self.define()
-        return _none(self.solver, conditions)
+        return _none(*self.known, *self.bits.definitions, *conditions)
 
 
 def prove_invariant() -> None:
@@ -277,9 +269,7 @@ def _room_kept(kind: Kind) -> bool:
     allowed, following = after(bits, kind, NO_ORDERS, sizes, state, move)
     before = room(bits, sizes, held(bits, state), state.swapped, state.filler)
     kept = room(bits, sizes, held(bits, following), following.swapped, following.filler)
-    solver = z3.SolverFor("QF_BV")
-    solver.add(sizes_in_range(sizes), *bits.definitions)
-    return _none(solver, (before, ranges, allowed, z3.Not(truth(kept))))
+    return _none(sizes_in_range(sizes), *bits.definitions, before, ranges, allowed, z3.Not(truth(kept)))
 
 
 def _any_move(kind: Kind) -> tuple[Move, Any]:
@@ -342,10 +332,9 @@ class Pools:
         self.group, self.need = variable("group"), variable("need")
         self.swapped = z3.Bool("swapped") if swapped is None else swapped
         self.filler = Filler(swapped=z3.Bool("filler.swapped"), blocks=variable("filler.blocks"))
-        self.solver = z3.SolverFor("QF_BV")
         fits = room(self.bits, self.sizes, self.group, self.swapped, self.filler)
         somewhere = z3.Implies(self.filler.blocks == 0, z3.Not(self.filler.swapped))
-        self.solver.add(sizes_in_range(self.sizes), truth(fits), somewhere, within(self.need, 0, MOST_NEED))
+        self.known = [sizes_in_range(self.sizes), truth(fits), somewhere, within(self.need, 0, MOST_NEED)]
 
     def free(self, on_cpu: bool) -> Any:
         """Blocks free on one device."""
@@ -367,14 +356,19 @@ class Pools:
 
     def none(self, *conditions: Any) -> bool:
         """Whether no pools meet the conditions."""
-        return _none(self.solver, conditions)
+        return _none(*self.known, *conditions)
 
 
-def _none(solver: Any, conditions: Iterable[Any]) -> bool:
-    solver.push()
+STEPS = ("simplify", "propagate-values", "solve-eqs", "elim-uncnstr", "simplify", "bit-blast", "sat")
+"""Each question is asked of a new solver, which may then simplify with all that is known: hundreds of times as fast,
+for the hard ones, as one solver that keeps what it knows from question to question.
+"""
+
+
+def _none(*conditions: Any) -> bool:
+    solver = z3.Then(*STEPS).solver()
     solver.add(*(truth(condition) for condition in conditions))
     answer = solver.check()
-    solver.pop()
     if answer == z3.unknown:
         raise NotProved(f"the solver gave up: {solver.reason_unknown()}")
     return bool(answer == z3.unsat)
@@ -385,10 +379,8 @@ def _none(solver: Any, conditions: Iterable[Any]) -> bool:
 Value = tuple[str, str]
 """An atom's name and the word of a value; outcomes too."""
 
-
-def values_of(edge: EdgeClass) -> list[Value]:
-    """The outcome and the other values of a class."""
-    return [("outcome", edge.outcome), *edge.values]
+OF_THE_POOLS = "no pools have room for such groups and show these, whatever the group is like"
+OF_ALL = "no state of the invariant shows these"
 
 
 class Proofs:
@@ -396,48 +388,46 @@ class Proofs:
 
     def __init__(self, guard: Guard) -> None:
         self.guard = guard
-        self._excluded: dict[frozenset[Value], bool] = {}
         self._pools, self._around = _pools_asked(guard)
         self._states: tuple[States, Asked] | None = None
 
-    def _never(self, values: Iterable[Value]) -> bool:
+    def reason(self, values: Iterable[Value], needed: bool = True) -> str:
+        """Why no state shows all of these values; nothing where a state of the invariant does, or, where a reason is
+        needed, raises NotProved.
+        """
         chosen = list(values)
         of_pools = [self._around[name][word] for name, word in chosen if name in self._around]
         if self._pools.none(*of_pools):
-            return True
+            return OF_THE_POOLS
         if self._states is None:
             self._states = _states_asked(self.guard)
         states, shown = self._states
         outcomes = tuple(word for name, word in chosen if name == "outcome") or tuple(OUTCOME.values)
-        return states.none(shown.holds(states.bits, outcomes, tuple(each for each in chosen if each[0] != "outcome")))
-
-    def excluded(self, one: Value, other: Value) -> bool:
-        """Whether no state shows both values."""
-        key = frozenset((one, other))
-        if key not in self._excluded:
-            self._excluded[key] = self._never(key)
-        return self._excluded[key]
-
-    def reason(self, edge: EdgeClass, met: Callable[[Value, Value], bool]) -> str:
-        """Why no state meets the class. met: whether two values are known to go together.
-
-        Raises NotProved where a state of the invariant meets it.
-        """
-        values = values_of(edge)
-        for one, other in combinations(values, 2):
-            if not met(one, other) and self.excluded(one, other):
-                return because(self.guard, one, other)
-        if self._never(values):
-            return TOGETHER
-        raise NotProved(f"{edge.id} is neither witnessed nor proved unreachable")
+        others = tuple(each for each in chosen if each[0] != "outcome")
+        if states.none(shown.holds(states.bits, outcomes, others)):
+            return OF_ALL
+        if not needed:
+            return ""
+        raise NotProved(f"{self.guard.value}/{listed(tuple(chosen))} is neither witnessed nor proved unreachable")
 
 
-TOGETHER = "no state of the invariant meets it"
-
-
-def because(guard: Guard, one: Value, other: Value) -> str:
-    """Two values that exclude each other, in words."""
-    return f"no state of the invariant has both {one[0]}={one[1]} and {other[0]}={other[1]}"
+def excluded(guard: Guard, shown: Sequence[Values]) -> Iterator[tuple[Values, str]]:
+    """The least sets of values that no state shows together, fewest first, each with the reason: every class that has
+    none of them is shown by one of the sights that are given. Raises NotProved where that is not so.
+    """
+    proofs, known, most = Proofs(guard), meanings(guard), TABLES[guard].at_once
+    found: set[Values] = set()
+    sights = [dict(values) for values in shown]
+    for number in range(1, most + 2):
+        for names in combinations(known, number):
+            witnessed = {tuple(values[name] for name in names) for values in sights}
+            for words in product(*(known[name] for name in names)):
+                values = tuple(zip(names, words, strict=True))
+                if words in witnessed or number > most_with(guard, words[0]) or not found.isdisjoint(parts(values)):
+                    continue
+                if reason := proofs.reason(values, needed=is_class(guard, values)):
+                    yield values, reason
+                    found.add(values)
 
 
 def _pools_asked(guard: Guard) -> tuple[Pools, Meanings]:
@@ -445,9 +435,9 @@ def _pools_asked(guard: Guard) -> tuple[Pools, Meanings]:
     pools = Pools(running.get(guard))
     a, sizes = pools.bits, pools.sizes
     none = guard is Guard.ALLOCATE
-    pools.solver.add(pools.group == 0 if none else pools.group >= 1)
+    pools.known.append(pools.group == 0 if none else pools.group >= 1)
     if none:
-        pools.solver.add(pools.need >= 1, z3.Not(pools.swapped))
+        pools.known += [pools.need >= 1, z3.Not(pools.swapped)]
     wanted, free = pools.demand(guard), pools.free(guard is Guard.SWAP_OUT)
     total_blocks = sizes.cpu if guard is Guard.SWAP_OUT else sizes.gpu
     pool = Pool(free, total_blocks, sizes.watermark, pools.filler.blocks > 0, pools.filler.swapped)
@@ -460,5 +450,5 @@ def _states_asked(guard: Guard) -> tuple[States, Asked]:
     allocate = guard is Guard.ALLOCATE
     shown = asked(states.bits, NO_ORDERS, states.sizes, states.state, Ask(guard, argument, seqs if allocate else 0))
     most = MOST_PROMPT if allocate else MOST_LOOKAHEAD
-    states.solver.add(within(argument, 0, most), within(seqs, 0, 3), truth(shown.legal))
+    states.known += [within(argument, 0, most), within(seqs, 0, 3), truth(shown.legal)]
     return states, shown

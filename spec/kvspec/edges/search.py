@@ -147,6 +147,8 @@ class Search:
         for level in range(self.family.depth):
             for way in self.ways:
                 self._look(way)
+                for moves in self.family.endings:
+                    self._look_after(way, moves)
             if level + 1 < self.family.depth:
                 self.ways = self._next()
         return self.found
@@ -159,6 +161,15 @@ class Search:
             if legal(INTS, guard, family.orders, family.sizes, way.state, asks[0].argument):
                 for ask in asks:
                     self._ask(way, ask)
+
+    def _look_after(self, way: Way, moves: tuple[Move, ...]) -> None:
+        """Ask at the end of a life that goes on with these operations, if all of them are in order."""
+        for move in moves:
+            following = self._moved(way, move)
+            if following is None:
+                return
+            way = following
+        self._look(way)
 
     def _ask(self, way: Way, ask: Ask) -> None:
         state = way.state
@@ -174,7 +185,7 @@ class Search:
             for each in within:
                 sight = Sight(ask.guard, each, around)
                 known = self.found.get(sight)
-                if known is None or (known.path.length == length and known.path.blocks >= pools.both):
+                if known is None or (length, pools.both) <= known.path[:2]:
                     path = path or self._path(way, ask, pools)
                     if known is None or path < known.path:
                         self.found[sight] = Shown(path, within)
@@ -220,25 +231,28 @@ class Search:
         return kept
 
     def _after(self, way: Way) -> Iterator[Way]:
-        family, state = self.family, way.state
-        since = way.since + 1 if way.since >= 0 else -1
-        if since > family.late:
+        late = self.family.late
+        if way.since >= max(late, 0):
             return
-        for move in family.moves(state):
-            if not legal_move(INTS, move.kind, family.orders, family.sizes, state, move):
+        for move in self.family.moves(way.state):
+            if move.kind is Kind.ADMIT_FILLER and late < 0:
                 continue
-            following = effect(INTS, move.kind, family.sizes, state, move)
-            wants = wanted(move.kind, way.wants, following)
-            if wants.most() > MOST_POOL or any(seq.blocks > MOST_BLOCKS for seq in following.members):
-                continue
-            step = (int(move.kind), move.first, move.second, move.third)
-            yield Way(
-                way.tokens + _given(move),
-                (*way.steps, step),
-                wants,
-                following,
-                0 if move.kind is Kind.ADMIT_FILLER else since,
-            )
+            following = self._moved(way, move)
+            if following is not None:
+                yield following
+
+    def _moved(self, way: Way, move: Move) -> Way | None:
+        """The way with one operation more; None where it is out of order or takes too much."""
+        family, state = self.family, way.state
+        if not legal_move(INTS, move.kind, family.orders, family.sizes, state, move):
+            return None
+        following = effect(INTS, move.kind, family.sizes, state, move)
+        wants = wanted(move.kind, way.wants, following)
+        if wants.most() > MOST_POOL or any(seq.blocks > MOST_BLOCKS for seq in following.members):
+            return None
+        since = 0 if move.kind is Kind.ADMIT_FILLER else way.since + (way.since >= 0)
+        step = (int(move.kind), move.first, move.second, move.third)
+        return Way(way.tokens + _given(move), (*way.steps, step), wants, following, since)
 
 
 def _given(move: Move) -> int:

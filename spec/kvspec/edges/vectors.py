@@ -3,21 +3,21 @@
 Loading needs the standard library only. It must not know the solver: `generate` and `check`, which need it, are the
 only ones to import the search, and only when called.
 
-The file is JSON Lines: a header, then one vector a line, then the classes that are out of reach, a combination of
-values a line. A vector is a sequence of operations from the empty state; `vectors.schema.json` describes the lines.
+The file is JSON Lines: a header, then one vector a line, then what is out of reach, a combination of values a line. A
+vector is a sequence of operations from the empty state; `vectors.schema.json` describes the lines.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvspec.vocabulary import OPERATIONS, Capability, Config, Operation, Step, Verdict, arguments
+from kvspec.edges.goals import Values, listed, sentences
+from kvspec.vocabulary import OPERATIONS, Capability, Config, Guard, Operation, Step, Verdict, arguments
 
 if TYPE_CHECKING:
     from kvspec.edges.family import Family
@@ -31,12 +31,12 @@ MADE = "breadth-first enumeration of lives, proofs by z3: kvconform vectors gene
 class Vector:
     """Operations that lead to an edge of an admission guard; the last one asks the guard.
 
-    id: that of the first of its classes. goal: the same in words. laws: ids of the laws that it serves. needs: the
+    id: that of a class that it is there for. goal: the same in words. laws: ids of the laws that it serves. needs: the
     capabilities without which it cannot be run. orders: the restrictions of engines (in the words of the kit's
     adapters) that it obeys. expects: for each operation the verdict by the specification, None where there is no guard.
     why: the numbers behind the last verdict. accepts: the answers to the last operation that the laws leave open, where
-    it is guarded; a guard with two answers says `no` where `later` or `never` is expected. classes: ids of the edge
-    classes that it is there for.
+    it is guarded; a guard with two answers says `no` where `later` or `never` is expected. shows: the outcome and the
+    value of each atom that decides the guard, for each sequence of the group; none where it is not about edges.
     """
 
     id: str
@@ -49,35 +49,45 @@ class Vector:
     expects: tuple[Verdict | None, ...]
     why: str
     accepts: tuple[Verdict, ...] = ()
-    classes: tuple[str, ...] = ()
+    shows: tuple[Values, ...] = ()
+
+    @property
+    def guard(self) -> Guard:
+        """The guard that the last operation asks."""
+        return Guard(self.operations[-1].op)
 
 
 @dataclass(frozen=True)
 class Unreachable:
-    """An edge class that no state can meet. reason: why, as proved."""
+    """Values that no state shows together when the guard is asked: so no state meets a class that has all of them, and
+    none of them can be left out. reason: what was proved.
+    """
 
-    id: str
+    guard: Guard
+    values: Values
     reason: str
 
     @property
-    def goal(self) -> str:
-        """The class in words."""
-        from kvspec.edges.goals import parse_class
+    def id(self) -> str:
+        """`guard/atom=value,...`, the outcome first if it is one of them."""
+        return f"{self.guard.value}/{listed(self.values)}"
 
-        return parse_class(self.id).words
+    @property
+    def words(self) -> str:
+        """The values in words."""
+        return f"when {self.guard.value} is asked: {'; '.join(sentences(self.guard, self.values))}"
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Every edge class, either witnessed by a vector or proved unreachable."""
+    """Every edge class is either shown by a vector or has values that are unreachable together. witnessed, excluded:
+    how many classes of either kind there are.
+    """
 
     vectors: tuple[Vector, ...]
     unreachable: tuple[Unreachable, ...]
-
-    @property
-    def witnessed(self) -> int:
-        """How many classes the vectors witness."""
-        return sum(len(vector.classes) for vector in self.vectors)
+    witnessed: int = 0
+    excluded: int = 0
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -98,7 +108,9 @@ def parse(text: str) -> Vectors:
         raise ValueError(f"the schema is {header.get('schema')!r}; this reads {SCHEMA}")
     return Vectors(
         tuple(_vector(entry) for entry in entries if "operations" in entry),
-        tuple(each for entry in entries if "unreachable" in entry for each in _unreachable(entry)),
+        tuple(_unreachable(entry) for entry in entries if "unreachable" in entry),
+        header["witnessed"],
+        header["unreachable"],
     )
 
 
@@ -114,14 +126,13 @@ def _vector(entry: Mapping[str, Any]) -> Vector:
         operations=tuple(_operation(each) for each in entry["operations"]),
         expects=tuple(None if each is None else each[0] for each in expects),
         why=entry["why"],
-        accepts=(expects[-1] or ()) if entry["classes"] else (),
-        classes=tuple(entry["classes"]),
+        accepts=(expects[-1] or ()) if entry["shows"] else (),
+        shows=tuple(tuple(each.items()) for each in entry["shows"]),
     )
 
 
-def _unreachable(entry: Mapping[str, Any]) -> Iterable[Unreachable]:
-    guard, combination = entry["unreachable"].split("/")
-    return (Unreachable(f"{guard}/{outcome}/{combination}", entry["reason"]) for outcome in entry["outcomes"])
+def _unreachable(entry: Mapping[str, Any]) -> Unreachable:
+    return Unreachable(Guard(entry["unreachable"]), tuple(entry["values"].items()), entry["reason"])
 
 
 def _operation(entry: Mapping[str, Any]) -> Operation:
@@ -144,12 +155,12 @@ def dump(vectors: Vectors) -> str:
     header = {
         "schema": SCHEMA,
         "made": MADE,
-        "classes": vectors.witnessed + len(vectors.unreachable),
+        "classes": vectors.witnessed + vectors.excluded,
         "witnessed": vectors.witnessed,
-        "unreachable": len(vectors.unreachable),
+        "unreachable": vectors.excluded,
         "vectors": len(vectors.vectors),
     }
-    lines = [header, *map(_entry, vectors.vectors), *_unreachable_entries(vectors.unreachable)]
+    lines = [header, *map(_entry, vectors.vectors), *map(_unreachable_entry, vectors.unreachable)]
     return "".join(json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n" for line in lines)
 
 
@@ -160,7 +171,7 @@ def _entry(vector: Vector) -> dict[str, Any]:
     return {
         "id": vector.id,
         "goal": vector.goal,
-        "classes": vector.classes,
+        "shows": [dict(values) for values in vector.shows],
         "laws": vector.laws,
         "needs": vector.needs,
         "orders": vector.orders,
@@ -171,15 +182,8 @@ def _entry(vector: Vector) -> dict[str, Any]:
     }
 
 
-def _unreachable_entries(unreachable: Iterable[Unreachable]) -> Iterable[dict[str, Any]]:
-    """One combination of values a line, with the outcomes that it cannot have for the same reason."""
-
-    def combination(each: Unreachable) -> tuple[str, str]:
-        guard, _, values = each.id.split("/")
-        return f"{guard}/{values}", each.reason
-
-    for (name, reason), those in groupby(unreachable, combination):
-        yield {"unreachable": name, "outcomes": [each.id.split("/")[1] for each in those], "reason": reason}
+def _unreachable_entry(each: Unreachable) -> dict[str, Any]:
+    return {"unreachable": each.guard.value, "values": dict(each.values), "reason": each.reason}
 
 
 def _operation_entry(operation: Operation) -> dict[str, Any]:

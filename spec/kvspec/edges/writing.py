@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from kvspec.algebra import INTS
 from kvspec.edges.cover import Chosen
-from kvspec.edges.goals import EdgeClass
-from kvspec.edges.meaning import Ask, asked
+from kvspec.edges.goals import EdgeClass, Values
+from kvspec.edges.meaning import Ask, asked, sights
 from kvspec.edges.model import after
 from kvspec.edges.replay import Asked, Replay
 from kvspec.edges.search import Path, SearchFailed
@@ -50,7 +50,7 @@ def vector_of(chosen: Chosen, orders: frozenset[Order]) -> Vector:
     """
     path, guard = chosen.path, chosen.classes[0].guard
     states = _states(path, orders)
-    _confirm_by_rules(chosen, orders, states[-1])
+    shows = _confirm_by_rules(chosen, orders, states[-1])
     operations = [_operation(move, state) for move, state in zip(path.moves, states, strict=False)]
     operations.append(_last(guard, path))
     sizes = path.sizes
@@ -68,7 +68,7 @@ def vector_of(chosen: Chosen, orders: frozenset[Order]) -> Vector:
         expects=(*expects, numbers.verdict),
         why=_why(guard, numbers),
         accepts=ACCEPTS[numbers.verdict],
-        classes=tuple(each.id for each in chosen.classes),
+        shows=shows,
     )
 
 
@@ -95,12 +95,14 @@ def _states(path: Path, orders: frozenset[Order]) -> list[State]:
     return states
 
 
-def _confirm_by_rules(chosen: Chosen, orders: frozenset[Order], state: State) -> None:
-    path = chosen.path
-    shown = asked(INTS, orders, path.sizes, state, Ask(chosen.classes[0].guard, path.argument, path.seqs))
+def _confirm_by_rules(chosen: Chosen, orders: frozenset[Order], state: State) -> tuple[Values, ...]:
+    """What asking the guard shows in the state that the path leads to."""
+    path, guard = chosen.path, chosen.classes[0].guard
+    found = sights(guard, asked(INTS, orders, path.sizes, state, Ask(guard, path.argument, path.seqs)))
     for each in chosen.classes:
-        if not shown.holds(INTS, (each.outcome,), each.values):
+        if not any(set(each.all_values).issubset(values) for values in found):
             raise SearchFailed(f"plain numbers do not confirm that {each.id} is reached")
+    return found
 
 
 def _confirm_by_counting(classes: tuple[EdgeClass, ...], config: Config, operations: Iterable[Operation]) -> Asked:
