@@ -4,6 +4,7 @@ Knows: the names that are public. Must not know: anything else.
 """
 
 from kvref.allocator import BlockAllocator
+from kvref.caching import CachingAllocator
 from kvref.errors import (
     BlockManagerError,
     BlockNotHeld,
@@ -19,16 +20,20 @@ from kvref.errors import (
     WrongStatus,
 )
 from kvref.manager import BlockManager
-from kvref.sequence import Device, GroupId, SeqId, SequenceState, Status
+from kvref.prefix import BlockHash
+from kvref.requests import RequestManager
+from kvref.sequence import Device, GroupId, SeqId, SequenceState, Status, Tokens
 from kvref.verdict import AllocStatus
 
 __all__ = [
     "AllocStatus",
     "BlockAllocator",
+    "BlockHash",
     "BlockManager",
     "BlockManagerError",
     "BlockNotHeld",
     "BrokenInvariant",
+    "CachingAllocator",
     "Device",
     "DoubleFree",
     "DuplicateGroup",
@@ -37,9 +42,11 @@ __all__ = [
     "InvalidConfig",
     "InvalidRequest",
     "OutOfBlocks",
+    "RequestManager",
     "SeqId",
     "SequenceState",
     "Status",
+    "Tokens",
     "UnknownGroup",
     "UnknownSequence",
     "WrongStatus",

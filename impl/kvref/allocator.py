@@ -53,7 +53,7 @@ class BlockAllocator:
 
         Raises `OutOfBlocks` if fewer are free, `InvalidRequest` if `count` is negative.
         """
-        self._require_free(count)
+        self.require_free(count)
         keep = len(self._free) - count
         taken = self._free[keep:][::-1]
         del self._free[keep:]
@@ -77,10 +77,11 @@ class BlockAllocator:
         self._refcounts[block] -= 1
         if self._refcounts[block] > 0:
             return False
-        self._free.append(block)
+        self._give_back(block)
         return True
 
-    def _require_free(self, count: int) -> None:
+    def require_free(self, count: int) -> None:
+        """`OutOfBlocks` if fewer than `count` blocks are free, `InvalidRequest` if it is negative. O(1)."""
         if count < 0:
             raise InvalidRequest(f"{self._name}: {count} blocks wanted; ask for 0 or more")
         if count > self.num_free:
@@ -88,6 +89,10 @@ class BlockAllocator:
                 f"{self._name}: {count} blocks wanted, {self.num_free} of {self.num_total} free; "
                 "ask the guard first, or free, preempt or swap a group"
             )
+
+    def _give_back(self, block: int) -> None:
+        """Put a block that has just lost its last owner among the free ones."""
+        self._free.append(block)
 
     def _require_block(self, block: int) -> None:
         # Python would read -1 as the last block.

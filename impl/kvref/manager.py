@@ -1,33 +1,29 @@
 """The reference block manager: which physical blocks each sequence's KV cache lies in, and when.
 
 Knows: sequences, groups, their block table rows, and what each operation takes and gives back.
-Must not know: token ids, KV data, schedulers, or anyone who checks it.
+Must not know: what token ids mean, KV data, schedulers, or anyone who checks it.
 
 The order inside every operation is: check the arguments, look up, compute, take blocks (the last thing
 that can fail), commit. That is why a failing operation changes nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import islice
 
 from kvref.allocator import BlockAllocator
-from kvref.audit import audit_groups, audit_pool, audit_sequence
-from kvref.errors import (
-    DuplicateGroup,
-    DuplicateSequence,
-    InvalidConfig,
-    InvalidRequest,
-    UnknownGroup,
-    UnknownSequence,
-    WrongStatus,
-)
-from kvref.sequence import Device, GroupId, SeqId, SequenceState, Status
+from kvref.audit import audit_cache, audit_groups, audit_pool, audit_sequence
+from kvref.base import SequenceManager
+from kvref.caching import CachingAllocator
+from kvref.content import Content, Match, PrefixCache
+from kvref.errors import DuplicateGroup, InvalidRequest, UnknownGroup, WrongStatus
+from kvref.prefix import BlockHash
+from kvref.sequence import Device, GroupId, SeqId, SequenceState, Status, Tokens
 from kvref.table import blocks_for, entries_touched, holds_slot_below
 from kvref.verdict import AllocStatus, verdict
 
 
-class BlockManager:
+class BlockManager(SequenceManager):
     """Paged KV cache bookkeeping for one engine with a GPU pool and a CPU swap pool.
 
     Sizes are in blocks of `block_size` >= 1 slots, one slot per token. `watermark_blocks` of the GPU
@@ -37,7 +33,12 @@ class BlockManager:
     Groups and their all-or-nothing moves, sharing, copy-on-write, swapping and recomputation are the
     PagedAttention paper's (Kwon et al., "Efficient Memory Management for Large Language Model Serving
     with PagedAttention", SOSP 2023, sections 4.3 to 4.5). All live members of a group have the same
-    status, and blocks are shared only within a group.
+    status, and without prefix caching blocks are shared only within a group.
+
+    With `prefix_caching`, tokens are given as token ids instead of their number, and whole blocks of
+    computed KV are shared by everyone whose tokens begin with the same ids under the same `extra` keys,
+    after their owners are gone too, as long as nobody needs the room (vLLM's automatic prefix caching).
+    Only the GPU pool caches. `hash_block` is for tests that want hashes to collide.
 
     A guard (`can_...`) answers `AllocStatus` and changes nothing. An operation never looks at the
     watermark: asked past a refusing guard it does what it can, or raises `OutOfBlocks`. Guard and
@@ -51,83 +52,119 @@ class BlockManager:
         num_gpu_blocks: int,
         num_cpu_blocks: int = 0,
         watermark_blocks: int = 0,
+        prefix_caching: bool = False,
+        hash_block: BlockHash | None = None,
     ) -> None:
-        if block_size < 1:
-            raise InvalidConfig(f"block_size {block_size}: a block has 1 slot or more")
-        if watermark_blocks < 0:
-            raise InvalidConfig(f"watermark_blocks {watermark_blocks}: reserve 0 blocks or more")
-        self._block_size = block_size
-        self._watermark = watermark_blocks
-        self._gpu = self._new_pool(Device.GPU, num_gpu_blocks)
-        self._cpu = self._new_pool(Device.CPU, num_cpu_blocks)
-        self._sequences: dict[SeqId, SequenceState] = {}
+        super().__init__(block_size, watermark_blocks)
+        self._caching = prefix_caching
+        self._hash_block = hash_block
         self._groups: dict[GroupId, dict[SeqId, SequenceState]] = {}
-        self._ended: set[SeqId] = set()
+        self._start_pools(num_gpu_blocks, num_cpu_blocks)
 
     # --- admission -------------------------------------------------------------------------------
 
     def can_allocate(
-        self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int = 0
+        self,
+        group_id: GroupId,
+        seq_ids: Sequence[SeqId],
+        prompt: Tokens,
+        lookahead: int = 0,
+        extra: Hashable = None,
     ) -> AllocStatus:
         """Whether `allocate` with these arguments fits and leaves the watermark free.
 
         NEVER iff total - need < watermark, OK iff free - need >= watermark, else LATER, in GPU blocks.
-        Errors as `allocate`, `OutOfBlocks` excepted.
+        With prefix caching OK asks for less: a hit that others hold costs no free block. NEVER does
+        not, as hits may be gone by the time there is room. Errors as `allocate`, `OutOfBlocks` excepted.
         """
-        self._require_new_group(group_id, seq_ids, num_tokens, lookahead)
-        return self._admission_verdict(self._allocate_need(num_tokens, lookahead))
+        num_tokens = self._require_new_group(group_id, seq_ids, prompt, lookahead)
+        need = self._allocate_need(num_tokens, lookahead)
+        if self._cache is None:
+            return self._admission_verdict(need)
+        return self._cached_verdict(need, [self._cache.match(self._ids(prompt), extra)])
 
-    def allocate(self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int = 0) -> None:
-        """Admit a new group whose sequences all start with the same prompt of `num_tokens` >= 1 tokens.
+    def allocate(
+        self,
+        group_id: GroupId,
+        seq_ids: Sequence[SeqId],
+        prompt: Tokens,
+        lookahead: int = 0,
+        extra: Hashable = None,
+    ) -> int:
+        """Admit a new group whose sequences all start with the same prompt of >= 1 tokens.
 
         They share one row: enough blocks for the tokens and `lookahead` >= 0 further slots, each block
         with as many owners as there are sequences (PagedAttention paper, section 4.4). The prompt
         counts as seen. Ids of ended sequences may be used again.
 
-        Raises `InvalidRequest` (range, no sequence), `DuplicateSequence`, `DuplicateGroup`, `OutOfBlocks`.
+        Returns how many tokens from the start are cached: whole blocks that are hits, one token at
+        least left to compute; 0 without prefix caching. `extra` are the keys besides the tokens that
+        their KV depends on (an adapter, a salt).
+
+        Raises `InvalidRequest` (range, no sequence, a number where ids are needed, extra keys that cannot
+        be hashed), `DuplicateSequence`, `DuplicateGroup`, `OutOfBlocks`.
         """
-        self._require_new_group(group_id, seq_ids, num_tokens, lookahead)
-        row = self._gpu.take_many(self._allocate_need(num_tokens, lookahead))
-        for nth, seq_id in enumerate(seq_ids):
-            shared = self._share_row(row) if nth else row
-            self._enter(SequenceState(seq_id, group_id, Status.RUNNING, num_tokens, num_tokens, shared))
+        num_tokens = self._require_new_group(group_id, seq_ids, prompt, lookahead)
+        need = self._allocate_need(num_tokens, lookahead)
+        if self._cache is None:
+            self._enter_all(group_id, seq_ids, num_tokens, self._gpu.take_many(need))
+            return 0
+        ids = self._ids(prompt)
+        match = self._cache.match(ids, extra)
+        self._enter_all(group_id, seq_ids, num_tokens, self._cache.take_rows([match], [need])[0])
+        for seq_id in seq_ids:
+            content = self._contents[seq_id] = Content(list(ids), extra)
+            self._cache.begin(content, match)
+        return len(match.blocks) * self._block_size
 
     def can_readmit(self, group_id: GroupId, lookahead: int = 0) -> AllocStatus:
         """Whether `readmit` fits and leaves the watermark free; the rule is `can_allocate`'s.
 
-        Errors as `readmit`, `OutOfBlocks` excepted.
+        A cached block that several of the sequences hit counts once, so that a group may fit which
+        would not fit beside an empty cache: OK comes before NEVER. Errors as `readmit`, `OutOfBlocks` excepted.
         """
         self._require_lookahead(lookahead)
         waiting = self._members_in(group_id, Status.WAITING)
-        return self._admission_verdict(sum(self._readmit_needs(waiting, lookahead)))
+        need = sum(self._readmit_needs(waiting, lookahead))
+        if self._cache is None:
+            return self._admission_verdict(need)
+        return self._cached_verdict(need, self._matches(self._cache, waiting))
 
-    def readmit(self, group_id: GroupId, lookahead: int = 0) -> None:
+    def readmit(self, group_id: GroupId, lookahead: int = 0) -> list[int]:
         """Bring a preempted group back for recomputation: a row for each waiting sequence.
 
-        Members may have diverged and the manager knows no content, so each gets blocks of its own for
-        its tokens and `lookahead` >= 0 further slots. All its tokens count as seen afterwards.
+        Members may have diverged and nothing was computed together, so each gets blocks of its own for
+        its tokens and `lookahead` >= 0 further slots, apart from hits. All its tokens count as seen
+        afterwards. Returns how many tokens of each sequence are cached, in the order of the group.
 
         Raises `InvalidRequest`, `UnknownGroup`, `WrongStatus` (nothing waiting), `OutOfBlocks`.
         """
         self._require_lookahead(lookahead)
         waiting = self._members_in(group_id, Status.WAITING)
         needs = self._readmit_needs(waiting, lookahead)
-        fresh = iter(self._gpu.take_many(sum(needs)))
-        for seq, need in zip(waiting, needs, strict=True):
-            seq.blocks = list(islice(fresh, need))
-            seq.seen = seq.tokens
-            seq.status = Status.RUNNING
+        if self._cache is None:
+            fresh = iter(self._gpu.take_many(sum(needs)))
+            self._resume(waiting, [list(islice(fresh, need)) for need in needs])
+            return [0] * len(waiting)
+        matches = self._matches(self._cache, waiting)
+        self._resume(waiting, self._cache.take_rows(matches, needs))
+        return [
+            self._cache.begin(self._contents[seq.seq_id], match) for seq, match in zip(waiting, matches, strict=True)
+        ]
 
     # --- growth ----------------------------------------------------------------------------------
 
-    def add_tokens(self, seq_id: SeqId, count: int) -> None:
-        """Note that a step produced `count` >= 1 tokens; they stay unseen until `append`. Takes no block.
+    def add_tokens(self, seq_id: SeqId, tokens: Tokens) -> None:
+        """Note that a step produced >= 1 tokens; they stay unseen until `append`. Takes no block.
 
         Raises `InvalidRequest`, `UnknownSequence`, `WrongStatus` (not running).
         """
+        count = self._length(tokens)
         if count < 1:
             raise InvalidRequest(f"{count} tokens for sequence {seq_id!r}; a step adds 1 or more")
         self._running(seq_id).tokens += count
+        if self._cache is not None:
+            self._contents[seq_id].ids.extend(self._ids(tokens))
 
     def can_append(self, group_id: GroupId, lookahead: int = 0) -> AllocStatus:
         """Whether `append` of every running sequence of the group, one after the other, fits.
@@ -167,17 +204,22 @@ class BlockManager:
         """Start a sequence in the parent's group that shares the parent's whole row. Takes no block.
 
         The child has the parent's seen tokens and `unseen` >= 0 tokens of its own after them (by
-        default as many as the parent has).
+        default as many as the parent has). With prefix caching its own tokens need ids: it can only
+        have the parent's unseen tokens (the default) or none, and others by `add_tokens`.
 
         Raises `InvalidRequest`, `UnknownSequence`, `WrongStatus` (parent not running), `DuplicateSequence`.
         """
         if unseen is not None and unseen < 0:
             raise InvalidRequest(f"{unseen} unseen tokens for sequence {child_id!r}; give 0 or more")
+        if unseen and self._cache is not None:
+            raise InvalidRequest(f"{unseen} tokens without ids for {child_id!r}; give 0 and add them by `add_tokens`")
         parent = self._running(parent_id)
         self._require_unused([child_id])
         tokens = parent.seen + (parent.unseen if unseen is None else unseen)
         row = self._share_row(parent.blocks)
         self._enter(SequenceState(child_id, parent.group_id, Status.RUNNING, tokens, parent.seen, row))
+        if self._cache is not None:
+            self._contents[child_id] = self._cache.branch(self._contents[parent_id], tokens)
 
     # --- swapping and preemption -----------------------------------------------------------------
 
@@ -193,10 +235,15 @@ class BlockManager:
         """Move every running sequence of the group to the CPU; what was shared stays shared.
 
         Returns the transfers to make, as (GPU block, CPU block), one for each distinct block (PagedAttention
-        paper, section 4.5). Raises `UnknownGroup`, `WrongStatus` (nothing running), `OutOfBlocks`.
+        paper, section 4.5). GPU blocks left behind stay cached if they were published; CPU blocks are
+        not indexed. Raises `UnknownGroup`, `WrongStatus` (nothing running), `OutOfBlocks`.
         """
         running = self._members_in(group_id, Status.RUNNING)
-        return self._move(running, self._gpu, self._cpu, Status.SWAPPED)
+        transfers = self._move(running, self._gpu, self._cpu, Status.SWAPPED)
+        if self._cache is not None:
+            for seq in running:
+                self._cache.leave_gpu(self._contents[seq.seq_id])
+        return transfers
 
     def can_swap_in(self, group_id: GroupId, lookahead: int = 0) -> AllocStatus:
         """Whether `swap_in` *and* the `append` of each resumed sequence fit and leave the watermark free.
@@ -216,7 +263,8 @@ class BlockManager:
         """Move every swapped sequence of the group back to the GPU; what was shared stays shared.
 
         Moves blocks only: the engine then calls `append` for each sequence, with the `lookahead` it
-        gave here and to the guard. Returns the transfers, as (CPU block, GPU block).
+        gave here and to the guard. Returns the transfers, as (CPU block, GPU block). With prefix caching
+        the next `computed` publishes what has come back.
 
         Raises `InvalidRequest`, `UnknownGroup`, `WrongStatus` (nothing swapped), and `OutOfBlocks`
         if the moved blocks themselves do not fit.
@@ -249,51 +297,18 @@ class BlockManager:
         self._leave(seq)
 
     def reset(self) -> None:
-        """Forget every sequence, ended ones too; all blocks are free, as in a new manager."""
-        self._gpu = self._new_pool(Device.GPU, self._gpu.num_total)
-        self._cpu = self._new_pool(Device.CPU, self._cpu.num_total)
+        """Forget every sequence, ended ones too, and all content; all blocks are free, as in a new manager."""
+        self._start_pools(self._gpu.num_total, self._cpu.num_total)
         self._sequences.clear()
+        self._contents.clear()
         self._groups.clear()
         self._ended.clear()
 
     # --- inspection ------------------------------------------------------------------------------
 
-    @property
-    def block_size(self) -> int:
-        """Slots in a block."""
-        return self._block_size
-
-    @property
-    def watermark_blocks(self) -> int:
-        """GPU blocks that admission and swap-in leave free."""
-        return self._watermark
-
-    def __contains__(self, seq_id: object) -> bool:
-        """Whether a live sequence has this id."""
-        return seq_id in self._sequences
-
-    def block_table(self, seq_id: SeqId) -> list[int]:
-        """A copy of the row: GPU blocks when running, CPU blocks when swapped, empty when waiting.
-
-        `UnknownSequence` if it is not live; so for the other questions about a sequence.
-        """
-        return list(self._live(seq_id).blocks)
-
-    def status(self, seq_id: SeqId) -> Status:
-        """What a live sequence is doing."""
-        return self._live(seq_id).status
-
     def group_of(self, seq_id: SeqId) -> GroupId:
         """The group of a live sequence."""
         return self._live(seq_id).group_id
-
-    def num_tokens(self, seq_id: SeqId) -> int:
-        """Tokens in a live sequence, unseen ones included."""
-        return self._live(seq_id).tokens
-
-    def unseen(self, seq_id: SeqId) -> int:
-        """Tokens of a live sequence that its row does not cover yet; all of them while it waits."""
-        return self._live(seq_id).unseen
 
     def members(self, group_id: GroupId) -> list[SeqId]:
         """The live sequences of a group in the order they joined. `UnknownGroup` if there is none."""
@@ -317,11 +332,13 @@ class BlockManager:
 
     def check(self) -> None:
         """Verify the manager's own books, in time linear in their size. Raises `BrokenInvariant`."""
-        audit_groups(self._sequences, self._groups, self._ended)
+        audit_groups(self._sequences, self._groups, self._ended, sharing=self._caching)
         for seq in self._sequences.values():
             audit_sequence(seq, self._block_size)
         for pool in (self._gpu, self._cpu):
             audit_pool(pool, [seq.blocks for seq in self._sequences.values() if self._pool_of(seq) is pool])
+        if self._cache is not None and isinstance(self._gpu, CachingAllocator):
+            audit_cache(self._gpu, self._cache, self._sequences, self._contents, self._block_size)
 
     # --- decisions: how many blocks an operation takes -------------------------------------------
 
@@ -367,6 +384,17 @@ class BlockManager:
         """The answer for a group that holds no GPU block yet."""
         return verdict(need, self._gpu.num_free, self._gpu.num_total, self._watermark)
 
+    def _cached_verdict(self, need: int, matches: Sequence[Match]) -> AllocStatus:
+        """The same where rows begin with hits. If they do not fit now, an empty cache decides what then."""
+        assert self._cache is not None
+        fits = self._gpu.num_free - self._cache.cost(need, matches) >= self._watermark
+        return AllocStatus.OK if fits else self._admission_verdict(need)
+
+    def _matches(self, cache: PrefixCache, waiting: Iterable[SequenceState]) -> list[Match]:
+        """What each sequence that comes back can begin with."""
+        contents = [self._contents[seq.seq_id] for seq in waiting]
+        return [cache.match(content.ids, content.extra) for content in contents]
+
     # --- decisions: which blocks an append may write ---------------------------------------------
 
     def _write_entries(self, seq: SequenceState, lookahead: int) -> range:
@@ -407,21 +435,14 @@ class BlockManager:
             self._gpu.share(block)
         return shared
 
-    def _release_row(self, seq: SequenceState) -> None:
-        """Give back everything the sequence owns."""
-        pool = self._pool_of(seq)
-        for block in seq.blocks:
-            pool.release(block)
-        seq.blocks = []
-
     def _move(
         self, members: Sequence[SequenceState], source: BlockAllocator, target: BlockAllocator, status: Status
     ) -> list[tuple[int, int]]:
         """Move rows between devices, one new block for each distinct old one; returns the transfers."""
         owners = self._owners(members)
         moved = dict(zip(owners, target.take_many(len(owners)), strict=True))
-        for block, count in owners.items():
-            self._hand_over(block, source, moved[block], target, count)
+        for block in self._release_order(owners):
+            self._hand_over(block, source, moved[block], target, owners[block])
         for seq in members:
             seq.blocks = [moved[block] for block in seq.blocks]
             seq.status = status
@@ -438,6 +459,19 @@ class BlockManager:
         """Each distinct block of these rows, in order of first use, and how many of the rows name it."""
         return dict(Counter(block for seq in members for block in seq.blocks))
 
+    def _enter_all(self, group_id: GroupId, seq_ids: Sequence[SeqId], tokens: int, row: list[int]) -> None:
+        """File the sequences of a new group, which share one row, all of it seen."""
+        for nth, seq_id in enumerate(seq_ids):
+            shared = self._share_row(row) if nth else row
+            self._enter(SequenceState(seq_id, group_id, Status.RUNNING, tokens, tokens, shared))
+
+    def _resume(self, waiting: Iterable[SequenceState], rows: Iterable[list[int]]) -> None:
+        """Give preempted sequences their new rows, all of it seen."""
+        for seq, row in zip(waiting, rows, strict=True):
+            seq.blocks = row
+            seq.seen = seq.tokens
+            seq.status = Status.RUNNING
+
     def _enter(self, seq: SequenceState) -> None:
         """File a new live sequence; an ended one of that id is over for good."""
         self._ended.discard(seq.seq_id)
@@ -447,6 +481,7 @@ class BlockManager:
     def _leave(self, seq: SequenceState) -> None:
         """Strike a sequence off, and its group with the last one."""
         del self._sequences[seq.seq_id]
+        self._contents.pop(seq.seq_id, None)
         group = self._groups[seq.group_id]
         del group[seq.seq_id]
         if not group:
@@ -455,7 +490,14 @@ class BlockManager:
 
     # --- pools and look-ups ----------------------------------------------------------------------
 
+    def _start_pools(self, num_gpu_blocks: int, num_cpu_blocks: int) -> None:
+        self._gpu = self._new_pool(Device.GPU, num_gpu_blocks)
+        self._cpu = self._new_pool(Device.CPU, num_cpu_blocks)
+        self._cache = PrefixCache(self._gpu, self._block_size) if isinstance(self._gpu, CachingAllocator) else None
+
     def _new_pool(self, device: Device, num_blocks: int) -> BlockAllocator:
+        if self._caching and device is Device.GPU:
+            return CachingAllocator(num_blocks, device.name, self._hash_block)
         return BlockAllocator(num_blocks, device.name)
 
     def _pool(self, device: Device) -> BlockAllocator:
@@ -463,19 +505,6 @@ class BlockManager:
 
     def _pool_of(self, seq: SequenceState) -> BlockAllocator:
         return self._cpu if seq.status is Status.SWAPPED else self._gpu
-
-    def _live(self, seq_id: SeqId) -> SequenceState:
-        seq = self._sequences.get(seq_id)
-        if seq is None:
-            fate = "has ended" if seq_id in self._ended else "was never admitted"
-            raise UnknownSequence(f"sequence {seq_id!r} {fate}; allocate or fork it first")
-        return seq
-
-    def _running(self, seq_id: SeqId) -> SequenceState:
-        seq = self._live(seq_id)
-        if seq.status is not Status.RUNNING:
-            raise WrongStatus(f"sequence {seq_id!r} is {seq.status.value}; bring its group back first")
-        return seq
 
     def _group(self, group_id: GroupId) -> dict[SeqId, SequenceState]:
         group = self._groups.get(group_id)
@@ -491,8 +520,10 @@ class BlockManager:
 
     # --- argument checks -------------------------------------------------------------------------
 
-    def _require_new_group(self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int) -> None:
+    def _require_new_group(self, group_id: GroupId, seq_ids: Sequence[SeqId], prompt: Tokens, lookahead: int) -> int:
+        """Check what both `allocate` and its guard are given; returns the number of tokens."""
         self._require_lookahead(lookahead)
+        num_tokens = self._length(prompt)
         if num_tokens < 1:
             raise InvalidRequest(f"{num_tokens} tokens for group {group_id!r}; a prompt has 1 or more")
         if not seq_ids:
@@ -500,14 +531,15 @@ class BlockManager:
         self._require_unused(seq_ids)
         if group_id in self._groups:
             raise DuplicateGroup(f"group {group_id!r} is live; fork into it, or use another id")
+        return num_tokens
 
-    def _require_unused(self, seq_ids: Sequence[SeqId]) -> None:
-        if len(set(seq_ids)) < len(seq_ids):
-            raise DuplicateSequence(f"an id twice in {list(seq_ids)}; sequences need ids of their own")
-        for seq_id in seq_ids:
-            if seq_id in self._sequences:
-                raise DuplicateSequence(f"sequence {seq_id!r} is live; free it first, or use another id")
+    def _length(self, tokens: Tokens) -> int:
+        """How many tokens these are; with prefix caching a number is not enough."""
+        if isinstance(tokens, int) and self._cache is None:
+            return tokens
+        return len(self._ids(tokens))
 
-    def _require_lookahead(self, lookahead: int) -> None:
-        if lookahead < 0:
-            raise InvalidRequest(f"lookahead {lookahead}; ask for 0 slots or more")
+    def _ids(self, tokens: Tokens) -> Sequence[int]:
+        if isinstance(tokens, int):
+            raise InvalidRequest(f"{tokens} tokens without ids; with prefix caching give the token ids")
+        return tokens

@@ -4,12 +4,16 @@ Knows: the life of a sequence and where its blocks lie in each status.
 Must not know: token ids, reference counts, other sequences.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
 SeqId: TypeAlias = int | str
 GroupId: TypeAlias = int | str
+
+Tokens: TypeAlias = int | Sequence[int]
+"""How many tokens, or their ids; with prefix caching it must be the ids."""
 
 
 class Device(Enum):

@@ -5,15 +5,13 @@ guard is asked, and the operation is tried on a twin: OK must mean that it fits 
 LATER that it would be OK with the other groups gone, NEVER that it would not even then.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from kvref_support import append_all, clone, fits, gpu_free, snapshot
+from kvref_support import Action, Question, append_all, fits, judge, reachable, snapshot
 
-from kvref import AllocStatus, BlockManager, BlockManagerError, OutOfBlocks, Status, WrongStatus
+from kvref import AllocStatus, BlockManager, Status, WrongStatus
 
-Action = Callable[[BlockManager], object]
-Guard = Callable[[BlockManager], AllocStatus]
 LOOKAHEADS = (0, 1, 3)
 
 
@@ -22,8 +20,8 @@ def swap_in_and_append(manager: BlockManager, group: str, lookahead: int) -> Non
     append_all(manager, group, lookahead)
 
 
-def questions(manager: BlockManager, watermark: int) -> Iterator[tuple[str, Guard, Action, int]]:
-    """Guard, the action it approves, and the GPU blocks that must be free after it, for each legal guard."""
+def questions(manager: BlockManager, watermark: int) -> Iterator[Question]:
+    """Every legal guard."""
     for lookahead in LOOKAHEADS:
         for tokens in (1, 4):
             yield (
@@ -58,28 +56,6 @@ def questions(manager: BlockManager, watermark: int) -> Iterator[tuple[str, Guar
                 )
 
 
-def judge(manager: BlockManager, watermark: int) -> set[AllocStatus]:
-    """Check every guard in this state; returns the answers met."""
-    met = set()
-    for group, guard, action, reserve in questions(manager, watermark):
-        answer = guard(manager)
-        after = clone(manager)
-        try:
-            action(after)
-            possible = gpu_free(after) >= reserve
-        except OutOfBlocks:
-            possible = False
-        assert (answer is AllocStatus.OK) == possible
-        if not possible:
-            alone = clone(manager)
-            for seq_id, seq in list(alone._sequences.items()):
-                if seq.group_id != group:
-                    alone.free(seq_id)
-            assert (guard(alone) is AllocStatus.OK) == (answer is AllocStatus.LATER)
-        met.add(answer)
-    return met
-
-
 MOVES: list[Action] = [
     lambda m: m.allocate("g", ["a", "b"], 3),
     lambda m: m.allocate("g", ["a", "b", "c"], 2, lookahead=1),
@@ -101,45 +77,19 @@ MOVES: list[Action] = [
 ]
 
 
-def reachable(start: BlockManager, depth: int) -> list[BlockManager]:
-    """All managers reachable in at most `depth` moves; failed moves must change nothing."""
-    seen = {snapshot(start)}
-    found = [start]
-    frontier = [start]
-    for _ in range(depth):
-        fresh = []
-        for manager in frontier:
-            before = snapshot(manager)
-            for move in MOVES:
-                after = clone(manager)
-                try:
-                    move(after)
-                except BlockManagerError:
-                    assert snapshot(after) == before
-                    continue
-                key = snapshot(after)
-                if key not in seen:
-                    seen.add(key)
-                    after.check()
-                    fresh.append(after)
-        found += fresh
-        frontier = fresh
-    return found
-
-
 @pytest.mark.parametrize(
     ("block_size", "gpu", "cpu", "watermark"), [(1, 7, 4, 1), (2, 4, 3, 0), (2, 6, 2, 1), (3, 3, 2, 0)]
 )
 def test_guards_are_exact_in_every_small_state(block_size: int, gpu: int, cpu: int, watermark: int) -> None:
     start = BlockManager(block_size=block_size, num_gpu_blocks=gpu, num_cpu_blocks=cpu, watermark_blocks=watermark)
-    states = reachable(start, depth=4)
-    answers = [judge(state, watermark) for state in states]
+    states = reachable(start, MOVES, depth=4)
+    answers = [judge(state, questions(state, watermark)) for state in states]
     assert len(states) > 300
     assert set().union(*answers) == set(AllocStatus)
 
 
 def test_guards_are_pure() -> None:
-    for manager in reachable(BlockManager(block_size=2, num_gpu_blocks=4, num_cpu_blocks=3), depth=3):
+    for manager in reachable(BlockManager(block_size=2, num_gpu_blocks=4, num_cpu_blocks=3), MOVES, depth=3):
         before = snapshot(manager)
         for _, guard, _, _ in questions(manager, 0):
             guard(manager)
@@ -147,7 +97,7 @@ def test_guards_are_pure() -> None:
 
 
 def test_append_order_does_not_change_the_need() -> None:
-    for manager in reachable(BlockManager(block_size=2, num_gpu_blocks=9, num_cpu_blocks=3), depth=4):
+    for manager in reachable(BlockManager(block_size=2, num_gpu_blocks=9, num_cpu_blocks=3), MOVES, depth=4):
         for group in list(manager._groups):
             members = manager.members(group)
             try:

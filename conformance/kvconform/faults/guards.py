@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from kvconform.faults.base import Fault
 from kvref import AllocStatus, BlockManager
-from kvref.sequence import GroupId, SeqId, SequenceState
+from kvref.sequence import GroupId, SeqId, SequenceState, Tokens
 from kvref.verdict import verdict
 
 
@@ -68,9 +68,14 @@ class GuardTakesABlock(BlockManager):
     """Asking for admission reserves a block and never gives it back."""
 
     def can_allocate(
-        self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int = 0
+        self,
+        group_id: GroupId,
+        seq_ids: Sequence[SeqId],
+        prompt: Tokens,
+        lookahead: int = 0,
+        extra: Hashable = None,
     ) -> AllocStatus:
-        answer = super().can_allocate(group_id, seq_ids, num_tokens, lookahead)
+        answer = super().can_allocate(group_id, seq_ids, prompt, lookahead, extra)
         if answer is AllocStatus.OK:
             self._gpu.take()
         return answer
