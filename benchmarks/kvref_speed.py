@@ -96,6 +96,7 @@ class VllmSecond:
     def admit(self, request: int) -> None:
         """Ask and allocate."""
         seq, group = self.seqs[request], self.groups[request]
+        self.manager.get_num_cached_tokens(seq)  # asked by the scheduler for each waiting sequence; free relies on it
         assert self.manager.can_allocate(group) == self.fits
         self.manager.allocate(group)
         seq.status = SequenceStatus.RUNNING
@@ -157,7 +158,9 @@ def rates(make: MakePlayer, blocks: int, caching: bool) -> dict[str, float]:
 def main() -> None:
     """Print the table."""
     reference = next(iter(PLAYERS))
-    print(f"operations a second; {REQUESTS} requests of {SHARED + OWN} tokens, {APPENDS} appends each, {LIVE} at a time")
+    print(
+        f"operations a second; {REQUESTS} requests of {SHARED + OWN} tokens, {APPENDS} appends each, {LIVE} at a time"
+    )
     for caching in (False, True):
         for blocks in POOLS:
             print(f"\n{'with' if caching else 'without'} prefix caching, {blocks:,} blocks")

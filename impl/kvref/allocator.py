@@ -41,7 +41,9 @@ class BlockAllocator:
 
     def refcount(self, block: int) -> int:
         """How many owners a block has; 0 when free. `InvalidRequest` if there is no such block. O(1)."""
-        self._require_block(block)
+        # Python would read -1 as the last block.
+        if not 0 <= block < len(self._refcounts):
+            raise InvalidRequest(f"{self._name}: no block {block}; blocks are 0..{self.num_total - 1}")
         return self._refcounts[block]
 
     def take(self) -> int:
@@ -72,10 +74,11 @@ class BlockAllocator:
 
         Raises `DoubleFree` if the block has no owner.
         """
-        if self.refcount(block) == 0:
+        owners = self.refcount(block)
+        if owners == 0:
             raise DoubleFree(f"{self._name}: block {block} is free already; release it once per owner")
-        self._refcounts[block] -= 1
-        if self._refcounts[block] > 0:
+        self._refcounts[block] = owners - 1
+        if owners > 1:
             return False
         self._give_back(block)
         return True
@@ -93,8 +96,3 @@ class BlockAllocator:
     def _give_back(self, block: int) -> None:
         """Put a block that has just lost its last owner among the free ones."""
         self._free.append(block)
-
-    def _require_block(self, block: int) -> None:
-        # Python would read -1 as the last block.
-        if not 0 <= block < self.num_total:
-            raise InvalidRequest(f"{self._name}: no block {block}; blocks are 0..{self.num_total - 1}")

@@ -64,6 +64,7 @@ class SequenceManager:
 
         A row that had computed KV at that time publishes nothing any more until it is begun anew
         (by preemption and readmission): what it computes later rests on KV that was to be forgotten.
+        So call it between steps, when `computed` has been called for everyone that has run.
         """
         if self._cache is not None:
             self._cache.forget()

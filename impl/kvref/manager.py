@@ -175,8 +175,11 @@ class BlockManager(SequenceManager):
         """
         self._require_lookahead(lookahead)
         running = self._members_in(group_id, Status.RUNNING)
-        reachable = self._gpu.num_total - len(self._owners(running))
         need = self._append_need(running, lookahead, self._gpu)
+        if need <= self._gpu.num_free:
+            return AllocStatus.OK
+        # Only a refusal has to look at whole rows, to tell LATER from NEVER.
+        reachable = self._gpu.num_total - len(self._owners(running))
         return verdict(need, self._gpu.num_free, reachable, reserve=0)
 
     def append(self, seq_id: SeqId, lookahead: int = 0) -> list[tuple[int, int]]:
@@ -194,7 +197,11 @@ class BlockManager(SequenceManager):
         self._require_lookahead(lookahead)
         seq = self._running(seq_id)
         shared = self._shared_entries(seq, lookahead)
-        fresh = self._gpu.take_many(len(shared) + self._growth(seq, lookahead))
+        need = len(shared) + self._growth(seq, lookahead)
+        if need == 0:  # as in most steps: the last block has room
+            seq.seen = seq.tokens
+            return []
+        fresh = self._gpu.take_many(need)
         copies = self._replace(seq, shared, fresh[: len(shared)])
         seq.blocks.extend(fresh[len(shared) :])
         seq.seen = seq.tokens
@@ -356,12 +363,13 @@ class BlockManager(SequenceManager):
 
     def _append_need(self, members: Sequence[SequenceState], lookahead: int, pool: BlockAllocator) -> int:
         """Blocks that appending all of `members`, whose rows lie in `pool` now, takes together."""
-        growth = sum(self._growth(seq, lookahead) for seq in members)
+        growth = sum([self._growth(seq, lookahead) for seq in members])
         return growth + self._replacement_need(members, lookahead, pool)
 
     def _growth(self, seq: SequenceState, lookahead: int) -> int:
         """Blocks by which an append lengthens the row; a row never shrinks."""
-        return max(0, self._blocks_for(seq.tokens, lookahead) - len(seq.blocks))
+        growth = blocks_for(seq.tokens + lookahead, self._block_size) - len(seq.blocks)
+        return growth if growth > 0 else 0
 
     def _replacement_need(self, members: Sequence[SequenceState], lookahead: int, pool: BlockAllocator) -> int:
         """Fresh blocks for shared ones that several appends write to.
@@ -369,8 +377,10 @@ class BlockManager(SequenceManager):
         Each writer leaves the shared block, so the last owner can write in place: of r owners of whom
         w write, w take a fresh block, but never all r.
         """
-        writers = Counter(seq.blocks[entry] for seq in members for entry in self._shared_entries(seq, lookahead))
-        return sum(min(count, pool.refcount(block) - 1) for block, count in writers.items())
+        written = [seq.blocks[entry] for seq in members for entry in self._shared_entries(seq, lookahead)]
+        if not written:
+            return 0
+        return sum(min(count, pool.refcount(block) - 1) for block, count in Counter(written).items())
 
     def _swap_out_need(self, running: Iterable[SequenceState]) -> int:
         """CPU blocks that the move takes: one for each distinct block, empty tail blocks included."""
@@ -400,7 +410,8 @@ class BlockManager(SequenceManager):
     def _write_entries(self, seq: SequenceState, lookahead: int) -> range:
         """Entries already in the row that hold a slot about to be written."""
         touched = entries_touched(seq.seen, seq.tokens + lookahead, self._block_size)
-        return range(touched.start, min(touched.stop, len(seq.blocks)))
+        length = len(seq.blocks)
+        return touched if touched.stop <= length else range(touched.start, length)
 
     def _shared_entries(self, seq: SequenceState, lookahead: int) -> list[int]:
         """Those of them that the sequence must not write in place."""
