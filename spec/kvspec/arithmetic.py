@@ -65,6 +65,15 @@ def full_blocks(a: Algebra, slots: Any, block_size: Any) -> Any:
     return a.ceil_div(slots + 1, block_size) - 1
 
 
+def hits_taken(a: Algebra, tokens: Any, known: Any, block_size: Any) -> Any:
+    """Whole blocks of a prompt that are taken over, of a run of `known` blocks that can be found from its start on.
+
+    One token at least is left to compute: of a prompt that is found whole, that is all blocks but the last.
+    """
+    leaving_one = blocks_for(a, tokens, block_size) - 1
+    return a.ite(known <= leaving_one, known, leaving_one)
+
+
 def copies_needed(a: Algebra, owners: Any, writers: Any) -> Any:
     """Copy-on-write blocks for one shared block of `owners` owners (>= 1), `writers` of which write to it in turn.
 

@@ -1,4 +1,4 @@
-"""The four admission guards: what an operation demands of a pool, and the verdict on that demand.
+"""The admission guards: what an operation demands of a pool, and the verdict on that demand.
 
 Written once over the algebra. A guard adds up the blocks that the operation will take (the *need*) and compares with
 what is free; nothing else decides. Where a rule comes from:
@@ -49,6 +49,18 @@ def total_append_need(a: Algebra, seqs: Iterable[SequenceCounts], lookahead: Any
 def allocate_demand(a: Algebra, tokens: Any, lookahead: Any, block_size: Any, total: Any, watermark: Any) -> Demand:
     """Admission of a new group: the prompt's blocks once, however many sequences share them."""
     return Demand(blocks_for(a, tokens + lookahead, block_size), watermark, total)
+
+
+def allocate_with_hits_demand(
+    a: Algebra, tokens: Any, lookahead: Any, block_size: Any, total: Any, watermark: Any, held_hits: Any
+) -> Demand:
+    """The same where the beginning of the prompt is found in an index: hits that somebody owns cost no free block.
+
+    Hits that nobody owns are among the free blocks, and leave them when they are taken over: they save computation and
+    no block, so that they are not counted here. With every other group gone, the hits that are held now are the group's
+    own.
+    """
+    return Demand(blocks_for(a, tokens + lookahead, block_size) - held_hits, watermark, total - held_hits)
 
 
 def append_demand(

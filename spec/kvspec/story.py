@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 
 from kvspec.model.cache import Cache
+from kvspec.model.index import Index
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,24 @@ def draw_cache(cache: Cache) -> str:
         boxes.append(f"{block}:[{' '.join(owners)}{count}{_contents(cache, block)}]")
     beyond = [f"{entry_name(e)} names {pool.tab[e]}" for e in _entries(cache) if pool.tab[e] >= pool.size]
     return "  ".join([*boxes, *beyond, f"  {pool.free} free"])
+
+
+def draw_index(index: Index) -> str:
+    """Which block is found under which content, and of which it is known that not all was computed, or not lately."""
+    found = [
+        f"[{content_name(index.key[block])} in block {block}{_doubts(index, block)}]"
+        for block in range(index.cache.pool.size)
+        if index.key[block] >= 0
+    ]
+    return "  ".join(found) or "[] nothing is published"
+
+
+def _doubts(index: Index, block: int) -> str:
+    written = f", {index.written[block]} of {index.cache.block_size} computed"
+    doubts = [written] if index.written[block] < index.cache.block_size else []
+    if index.era[block] != index.resets:
+        doubts.append(", of before the reset")
+    return "".join(doubts)
 
 
 def entry_name(entry: int) -> str:

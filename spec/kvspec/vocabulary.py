@@ -91,10 +91,15 @@ class Capability(str, Enum):
     SWAP = "swap"
     PREEMPT = "preempt"
     RESET = "reset"
+    RESET_INDEX = "reset-index"
     WATERMARK = "watermark"
     WINDOW = "window"
     PREFIX_CACHING = "prefix-caching"
+    EXTRA_KEYS = "extra-keys"
+    LEAVES_ONE = "leaves-one"
 
+    TRY_ALLOCATE = "try-allocate"
+    TRY_APPEND = "try-append"
     GUARD_ALLOCATE = "guard-allocate"
     GUARD_APPEND = "guard-append"
     GUARD_FORK = "guard-fork"
@@ -114,7 +119,8 @@ class Config:
 
     block_size: slots in one block (>= 1). num_gpu_blocks, num_cpu_blocks: blocks of each pool (>= 0).
     watermark_blocks: blocks that an admission must leave free on the GPU (>= 0).
-    max_model_len: the longest sequence, in tokens, that the engine lets grow (>= 1).
+    max_model_len: the longest sequence, in tokens, that the engine lets grow (>= 1). prefix_caching: whole blocks of
+    computed KV are shared by all whose tokens begin alike, and kept after their owners are gone.
 
     Raises ValueError where a number is out of its range.
     """
@@ -124,8 +130,11 @@ class Config:
     num_cpu_blocks: int = 0
     watermark_blocks: int = 0
     max_model_len: int = 4096
+    prefix_caching: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.prefix_caching, bool):
+            raise ValueError(f"config.prefix_caching must be true or false, not {self.prefix_caching!r}")
         for name, least in LEAST.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -144,8 +153,9 @@ class Allocate:
     """Admit a group whose sequences share the prompt.
 
     tokens: the prompt's token ids (>= 1); absent (None) for a group that comes back after a refusal or a
-    preemption, with the ids it had. lookahead: slots (>= 0) wanted beyond the tokens. force: go on although
-    the guard refuses (only where failures are declared atomic).
+    preemption, with the ids it had. lookahead: slots (>= 0) wanted beyond the tokens. extra: keys besides the tokens
+    that their KV depends on (adapter, salt), of a new group. force: go on although the guard refuses (only where
+    failures are declared atomic).
     """
 
     op: ClassVar[str] = "allocate"
@@ -154,6 +164,7 @@ class Allocate:
     tokens: tuple[int, ...] | None = None
     lookahead: int = 0
     force: bool = False
+    extra: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -231,6 +242,15 @@ class Free:
 
 
 @dataclass(frozen=True)
+class ResetIndex:
+    """Drop the prefix index: nothing computed so far may be a hit again. A manager may refuse while blocks are in
+    use.
+    """
+
+    op: ClassVar[str] = "reset_index"
+
+
+@dataclass(frozen=True)
 class ResetAll:
     """Forget every sequence; all blocks are free."""
 
@@ -240,10 +260,10 @@ class ResetAll:
 WHY = ("finished", "aborted", "preempted")
 """Why a sequence is freed."""
 
-Operation = Allocate | Append | Step | Fork | SwapOut | SwapIn | Preempt | Free | ResetAll
+Operation = Allocate | Append | Step | Fork | SwapOut | SwapIn | Preempt | Free | ResetIndex | ResetAll
 
 OPERATIONS: dict[str, type[Operation]] = {
-    kind.op: kind for kind in (Allocate, Append, Step, Fork, SwapOut, SwapIn, Preempt, Free, ResetAll)
+    kind.op: kind for kind in (Allocate, Append, Step, Fork, SwapOut, SwapIn, Preempt, Free, ResetIndex, ResetAll)
 }
 
 NEEDS: dict[str, tuple[Capability, ...]] = {
@@ -255,6 +275,7 @@ NEEDS: dict[str, tuple[Capability, ...]] = {
     "swap_in": (Capability.SWAP,),
     "preempt": (Capability.PREEMPT,),
     "free": (),
+    "reset_index": (Capability.RESET_INDEX,),
     "reset_all": (Capability.RESET,),
 }
 """The capabilities without which a manager is never asked for an operation."""

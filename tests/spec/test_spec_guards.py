@@ -8,8 +8,16 @@ import pytest
 from spec_oracle import Sequence, copies_taken, left_after
 
 from kvspec.algebra import INTS
-from kvspec.arithmetic import SequenceCounts, copies_needed
-from kvspec.guards import allocate_demand, append_demand, is_never, is_ok, swap_in_demand, swap_out_demand
+from kvspec.arithmetic import SequenceCounts, copies_needed, hits_taken
+from kvspec.guards import (
+    allocate_demand,
+    allocate_with_hits_demand,
+    append_demand,
+    is_never,
+    is_ok,
+    swap_in_demand,
+    swap_out_demand,
+)
 
 POOLS = range(6)
 BLOCK_SIZES = (1, 2, 3)
@@ -56,6 +64,51 @@ def test_allocate(block_size):
         demand = allocate_demand(INTS, tokens, lookahead, block_size, total, watermark)
         for free in range(total + 1):
             agrees(demand, free, total, 0, [(tokens, 0, 0, 0)], lookahead, block_size)
+
+
+def admitted(free, cached, held, blocks):
+    """Free blocks left after an admission done on sets: hits are held first, then the rest is taken; None if stuck."""
+    pool, row = {f"free {i}" for i in range(free - cached)} | {f"cached {i}" for i in range(cached)}, []
+    row += [f"held {i}" for i in range(held)]
+    for i in range(cached):
+        pool.remove(f"cached {i}")
+        row.append(f"cached {i}")
+    while len(row) < blocks:
+        if not pool:
+            return None
+        row.append(pool.pop())
+    assert len(set(row)) == len(row)
+    return len(pool)
+
+
+@pytest.mark.parametrize("block_size", BLOCK_SIZES)
+def test_allocate_with_hits(block_size):
+    """Any number of hits, some of them owned and some cached: OK exactly if it can be done, NEVER if not even alone."""
+    numbers = itertools.product(range(5), range(1, 6), (0, 2), range(2), range(3), range(3))
+    for total, tokens, lookahead, watermark, held, cached in numbers:
+        blocks = -(-(tokens + lookahead) // block_size)
+        if held + cached > blocks or held + cached > total:
+            continue
+        demand = allocate_with_hits_demand(INTS, tokens, lookahead, block_size, total, watermark, held)
+        alone = admitted(total, held + cached, 0, blocks)
+        assert is_never(demand) == (alone is None or alone < watermark)
+        for free in range(cached, total - held + 1):
+            left = admitted(free, cached, held, blocks)
+            assert is_ok(demand, free) == (left is not None and left >= watermark)
+
+
+def test_without_hits_it_is_the_other_guard():
+    for tokens, total, watermark in itertools.product(range(1, 6), POOLS, range(2)):
+        assert allocate_with_hits_demand(INTS, tokens, 1, 2, total, watermark, 0) == allocate_demand(
+            INTS, tokens, 1, 2, total, watermark
+        )
+
+
+@pytest.mark.parametrize("block_size", BLOCK_SIZES)
+def test_hits_taken(block_size):
+    for tokens, known in itertools.product(range(1, 10), range(5)):
+        leaving_one = [hits for hits in range(known + 1) if hits * block_size < tokens]
+        assert hits_taken(INTS, tokens, known, block_size) == max(leaving_one)
 
 
 @pytest.mark.parametrize("block_size", BLOCK_SIZES)

@@ -9,8 +9,9 @@ import pytest
 
 from kvspec.laws import CATALOGUE
 from kvspec.laws.accounting import Block, BlockNumber, Pool, Release, Spending
-from kvspec.laws.admission import Admitted, Approval, Asking, Precision, Refusal
+from kvspec.laws.admission import Admitted, Approval, Asking, Counting, Precision, Refusal
 from kvspec.laws.data import Moved, Read, Sharing, Write
+from kvspec.laws.prefix import Hit, Prompt, Reuse
 from kvspec.laws.robust import BadInput, Call, Ending, Failure, Progress, Repetition
 from kvspec.laws.table import Announcement, Entry, Frame, Place, Row, Tenancy
 
@@ -159,6 +160,46 @@ CASES = {
         (BadInput(accepted=False, changed=True), BROKEN),
     ],
     "robust.deterministic": [(Repetition(0), KEPT), (Repetition(1), BROKEN)],
+    "admission.hits-counted-once": [
+        (Counting(approved=True, free=4, blocks=5, held=1, cached=2), KEPT),
+        (Counting(approved=True, free=4, blocks=5, held=0, cached=1), BROKEN),
+        (Counting(approved=True, free=4, blocks=900, held=895, cached=1), BROKEN),
+        (Counting(approved=False, free=4, blocks=5, held=0, cached=2), SILENT),
+        (Counting(approved=True, free=4, blocks=5, held=0, cached=0), SILENT),
+    ],
+    "prefix.hit-exact": [
+        (Hit(slots=4), KEPT),
+        (Hit(slots=4, unwritten=4, stale=4), KEPT),
+        (Hit(slots=4, strange=1), BROKEN),
+        (Hit(slots=0, strange=1), SILENT),
+    ],
+    "prefix.hit-computed": [
+        (Hit(slots=4, strange=4, stale=4), KEPT),
+        (Hit(slots=4, unwritten=1), BROKEN),
+        (Hit(slots=0, unwritten=1), SILENT),
+    ],
+    "prefix.reset": [
+        (Hit(slots=4, strange=4, unwritten=4), KEPT),
+        (Hit(slots=4, stale=1), BROKEN),
+        (Hit(slots=0, stale=1), SILENT),
+    ],
+    "prefix.leave-one": [
+        (Prompt(tokens=4, cached=3, known=4), KEPT),
+        (Prompt(tokens=4, cached=4, known=4), BROKEN),
+        (Prompt(tokens=4, cached=5, known=8), BROKEN),
+        (Prompt(tokens=4, cached=4, known=3), SILENT),
+    ],
+    "prefix.hit-maximal": [
+        (Prompt(tokens=9, cached=8, known=8), KEPT),
+        (Prompt(tokens=9, cached=9, known=8), KEPT),
+        (Prompt(tokens=9, cached=4, known=8), BROKEN),
+        (Prompt(tokens=9, cached=0, known=1), BROKEN),
+        (Prompt(tokens=8, cached=0, known=8), SILENT),
+        (Prompt(tokens=9, cached=0, known=0), SILENT),
+    ],
+    "prefix.evict-unreferenced": [(Reuse(older=1, stranded=1), KEPT), (Reuse(owners=1), BROKEN)],
+    "prefix.lru": [(Reuse(owners=1, stranded=1), KEPT), (Reuse(older=1), BROKEN)],
+    "prefix.descendants-first": [(Reuse(owners=1, older=1), KEPT), (Reuse(stranded=1), BROKEN)],
     "robust.progress": [(Progress(2, 2), KEPT), (Progress(0, 0), KEPT), (Progress(1, 2), BROKEN)],
 }
 

@@ -17,7 +17,8 @@ from kvspec.laws import CATALOGUE
 from kvspec.model import manager
 from kvspec.model.cache import At, Cache
 from kvspec.model.columns import NOTHING, Plain
-from kvspec.model.operations import COMPOSED
+from kvspec.model.index import OWN_STEPS, STEPS, Index
+from kvspec.model.operations import COMPOSED, COMPOSED_WITH_INDEX
 from kvspec.model.pool import INVARIANT, Pool
 from kvspec.model.steps import MICRO_STEPS
 from kvspec.terms import Terms
@@ -25,6 +26,7 @@ from kvspec.theorems import OBLIGATIONS
 from kvspec.theorems.guards import UNDER_WAY
 from kvspec.theorems.obligation import PROOFS
 from kvspec.theorems.operations import PARTS
+from kvspec.theorems.requests import HITS
 from kvspec.theorems.worlds import GeneralWorld, World
 from kvspec.vocabulary import GUARDED, OPERATIONS, Status
 from kvspec.writing import conjuncts, describing, example, formulas, life, limits, proving, words
@@ -36,7 +38,7 @@ from kvspec.writing.memory import column, parts_of, state
 from kvspec.writing.rewriting import primed, settled
 from kvspec.writing.shorthand import AREAS
 from kvspec.writing.simplify import MEANS
-from kvspec.writing.steps import action
+from kvspec.writing.steps import action, on_index
 
 A = Maths()
 X, Y, Z = name("x"), name("y"), name("z")
@@ -274,7 +276,7 @@ def test_a_number_below_0_is_nothing_where_it_may_be():
 
 
 def test_columns_are_known_by_sort():
-    columns = {part for kind in (Pool, Cache) for part, hint in parts_of(kind).items() if "Column" in str(hint)}
+    columns = {part for kind in (Pool, Cache, Index) for part, hint in parts_of(kind).items() if "Column" in str(hint)}
     assert columns == set(words.COLUMNS)
     assert {sort for column in words.COLUMNS.values() for sort in (*column.index, column.value)} <= {
         *words.LETTERS,
@@ -316,7 +318,7 @@ def test_what_is_put_over_is_not_told():
 def test_every_micro_step_can_be_written(step):
     done = action(step)
     assert done.does
-    assert (done.rule is None) == (step.rule is None)
+    assert len(done.rules) == (step.rule is not None)
     assert not [one.text for one in done.does if "↦" in one.text or one.text.count(":=") != 1]
 
 
@@ -409,6 +411,49 @@ def test_what_is_written_of_a_micro_step_is_what_it_does(step):
     assert happened
 
 
+# -- with an index ---------------------------------------------------------------------------------------
+
+
+def test_a_micro_step_of_the_index_is_written_as_what_it_puts():
+    revive = action(OWN_STEPS["revive"])
+    assert revive.parameters == ("p", "kv", "d")
+    assert revive.requires.text == "tab(p) = ∅ ∧ 0 ≤ d < size ∧ ref(d) = 0 ∧ kv ≥ 0 ∧ key(d) = kv"
+    assert {"tab(p) := d", "computed(p) := block_size"} <= {one.text for one in revive.does if not one.ghost}
+    publish = action(OWN_STEPS["publish"])
+    assert [rule.text for rule in publish.rules] == [
+        "for every o: 0 ≤ o < block_size ⇒ must(p, o) = spells(kv, o)",
+        "for every x: tab(x) ≠ ∅ ∧ tab(x) = tab(p) ⇒ computed(x) = block_size",
+    ]
+
+
+def test_what_a_micro_step_means_for_the_index_is_told_apart():
+    take, follow = on_index(STEPS["take"]), on_index(STEPS["follow"])
+    assert [one.text for one in take.does] == ["key(b) := ∅", "written(b) := 0", "era(b) := resets"]
+    assert take.requires.text == "true"
+    assert follow.requires.text == "key(tab(q)) = ∅"
+
+
+@pytest.mark.parametrize("step", [step for step in STEPS.values() if step.plain is None], ids=lambda step: step.name)
+def test_what_is_written_of_a_micro_step_of_the_index_is_what_it_does(step):
+    done, happened = action(step), 0
+    for here, _, entries in states_of_the_example():
+        blocks = range(here.pool.size)
+        keys = Plain({b: b for b in blocks if b % 2 == 0})
+        # Contents are numbers here, and of which block they are is no matter: what is written is what is done.
+        one = Index(here, keys, Plain(dict.fromkeys(blocks, 2)), Plain(dict.fromkeys(blocks, 0)), 0, Plain({(0, 0): 7}))
+        columns = {**columns_of(here), **{part: value for part, value in vars(one).items() if part != "cache"}}
+        for p, q, kv, d in itertools.product(entries, entries, range(3), blocks):
+            names, at = {"p": p, "q": q, "kv": kv, "d": d}, At(p, other=q, content=kv, block=d)
+            possible = bool(step.can(INTS, one, at))
+            assert bool(value_of(done.requires, names, columns)) == possible
+            if possible:
+                happened += 1
+                result, written = step.do(INTS, one, at), carried_out(done, names, columns)
+                after = {**columns_of(result.cache), **{k: v for k, v in vars(result).items() if k != "cache"}}
+                assert [word for word, value in after.items() if not same(value, written[word])] == []
+    assert happened
+
+
 # -- claims ----------------------------------------------------------------------------------------------
 
 
@@ -436,6 +481,11 @@ BY_ID = {obligation.id: obligation for obligation in OBLIGATIONS}
         ("guards.course.take", "block_size ≥ 1 ∧ on course ∧ wanting ∧ now_free > 0 ⇒ on course′"),
         ("ownership.release.once", "Invariant ∧ tab(p) ≠ ∅ ⇒ tab′(p) = ∅"),
         ("ownership.release.frame", "Invariant ∧ tab(p) ≠ ∅ ∧ other ≠ p ⇒ tab′(other) = tab(other)"),
+        (
+            "prefix.revive.computed",
+            "Invariant ∧ Contents ∧ Published ∧ tab(p) = ∅ ∧ 0 ≤ d < size ∧ ref(d) = 0 ∧ kv ≥ 0 ∧ key(d) = kv ∧ "
+            "0 ≤ o < block_size ∧ block_size ≥ 1 ⇒ o < written(tab′(p))",
+        ),
         (
             "data.reader.reads-back",
             "Invariant ∧ Contents ∧ tab(x) ≠ ∅ ∧ 0 ≤ o < computed(x) ⇒ holds(tab(x), o) = must(x, o)",
@@ -486,6 +536,12 @@ def test_every_part_of_an_operation_has_a_theorem_to_link_to():
             assert BY_ID[PARTS[op, part]].kind in PROOFS
 
 
+def test_every_loop_with_an_index_has_a_theorem_to_link_to():
+    page = "\n".join(describing.operations())
+    for parts in COMPOSED_WITH_INDEX.values():
+        assert all(f"[`{part.step}`](#{part.step})" in page for part in parts)
+
+
 def test_every_status_and_operation_is_in_the_life_of_a_sequence():
     assert {operation for _, operation, _ in life.LIFE} == set(OPERATIONS)
     assert {status for before, _, after in life.LIFE for status in (before, after)} == {None, *Status}
@@ -501,15 +557,16 @@ def test_the_example_shows_a_shared_block_and_both_devices():
 
 
 def test_everything_that_is_spoken_of_has_a_meaning_and_a_unit():
-    docs = {part: text for kind in (Pool, Cache, At, SequenceCounts, Demand) for part, text in field_docs(kind).items()}
-    numbers = {*parts_of(At), *parts_of(SequenceCounts), *parts_of(Demand), *describing.guard_numbers(), "size"}
+    kinds = (Pool, Cache, Index, At, SequenceCounts, Demand)
+    docs = {part: text for kind in kinds for part, text in field_docs(kind).items()}
+    numbers = {*parts_of(At), *parts_of(SequenceCounts), *parts_of(Demand), *describing.guard_numbers(), *HITS, "size"}
     assert {part for part in numbers if part not in {**docs, **words.MEANINGS}} == set()
     assert {part for part in numbers if part not in words.UNITS} == set()
 
 
 def test_no_meaning_is_kept_for_what_is_no_more():
-    parts = {part for kind in (Pool, Cache, At, SequenceCounts, Demand) for part in parts_of(kind)}
-    known = {*parts, *describing.guard_numbers(), *UNDER_WAY, "others"}
+    parts = {part for kind in (Pool, Cache, Index, At, SequenceCounts, Demand) for part in parts_of(kind)}
+    known = {*parts, *describing.guard_numbers(), *UNDER_WAY, *HITS, "others"}
     assert {*words.MEANINGS, *words.UNITS} <= known
     assert set(words.TABLES) == {table.label for table in conjuncts.tables()}
 

@@ -175,11 +175,18 @@ def _entry(vector: Vector) -> dict[str, Any]:
         "laws": vector.laws,
         "needs": vector.needs,
         "orders": vector.orders,
-        "config": asdict(vector.config),
+        "config": _config_entry(vector.config),
         "operations": [_operation_entry(operation) for operation in vector.operations],
         "expects": expects,
         "why": vector.why,
     }
+
+
+def _config_entry(config: Config) -> dict[str, Any]:
+    """Prefix caching is on in none: no vector is about it."""
+    entry = asdict(config)
+    del entry["prefix_caching"]
+    return entry
 
 
 def _unreachable_entry(each: Unreachable) -> dict[str, Any]:

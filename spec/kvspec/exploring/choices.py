@@ -20,6 +20,7 @@ from kvspec.vocabulary import (
     Operation,
     Preempt,
     ResetAll,
+    ResetIndex,
     Status,
     Step,
     SwapIn,
@@ -37,6 +38,7 @@ def legal_operations(state: Manager, scope: Scope) -> Iterator[Operation]:
         yield from _forks(state, seq, scope)
     for seq_id in (*(seq.id for seq in state.seqs), *sorted(state.ended)):
         yield Free(seq_id)
+    yield ResetIndex()
     yield ResetAll()
 
 

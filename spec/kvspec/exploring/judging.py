@@ -12,12 +12,16 @@ from kvspec.laws import CATALOGUE
 from kvspec.model.manager import Fired
 from kvspec.vocabulary import Guard, Operation, Verdict
 
+_NO_INDEX = "about a prefix index, which the manager that is enumerated does not have; proved of any size (prefix.*)"
+
 NOT_STATED: dict[str, str] = {
     "table.announced": "the model announces nothing: an engine that follows it reads its tables",
     "robust.bad-input": "only legal operations are tried; what a manager answers to others is no part of the model",
     "robust.deterministic": "every operation is a pure function of a frozen state",
     "robust.progress": "about a scheduler over a whole run; that what fits alone is admitted alone is checked at each "
     "refusal (admission.impossible-is-never)",
+    **{law: _NO_INDEX for law in CATALOGUE if law.startswith("prefix.")},
+    "admission.hits-counted-once": _NO_INDEX,
 }
 """The laws that are not judged here, each with the reason."""
 

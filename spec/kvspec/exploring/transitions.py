@@ -20,6 +20,7 @@ from kvspec.vocabulary import (
     Free,
     Operation,
     ResetAll,
+    ResetIndex,
     Result,
     Step,
     SwapIn,
@@ -54,7 +55,7 @@ def transition(seen_before: Sight, op: Operation, done: Performed, seen_after: S
 
 
 def _about(op: Operation, before: Manager, after: Manager) -> Iterable[int]:
-    if isinstance(op, Step):
+    if isinstance(op, (Step, ResetIndex)):
         return ()
     if isinstance(op, (Fork, Free)):
         return (op.child if isinstance(op, Fork) else op.seq,)

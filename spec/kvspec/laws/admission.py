@@ -56,6 +56,20 @@ class Precision:
 
 
 @dataclass(frozen=True)
+class Counting:
+    """One admission with hits, approved or not. approved: the guard said OK. free: blocks free before, cached ones
+    among them. blocks: that the prompt takes. held: hits that somebody owns: they cost no free block. cached: hits that
+    nobody owns: they are among the free ones.
+    """
+
+    approved: Any
+    free: Any
+    blocks: Any
+    held: Any
+    cached: Any
+
+
+@dataclass(frozen=True)
 class Asking:
     """One guard call: what it changed. counts, rows, refcounts: whether any differ. verdict: whether asking again gave
     another verdict.
@@ -117,6 +131,16 @@ def was_refused(a: Algebra, precision: Precision) -> Any:
     return precision.refused
 
 
+def counts_hits_once(a: Algebra, counting: Counting) -> Any:
+    """The blocks that are not held already are all to be had: a cached hit leaves the free ones by being used."""
+    return counting.blocks - counting.held <= counting.free
+
+
+def approved_with_cached_hits(a: Algebra, counting: Counting) -> Any:
+    """It was approved, and has hits that are free."""
+    return a.all_of(counting.approved, counting.cached >= 1)
+
+
 def changed_nothing(a: Algebra, asking: Asking) -> Any:
     """Neither counts, rows, refcounts nor the verdict."""
     return a.all_of(
@@ -147,7 +171,15 @@ def _sound(name: str, statement: str, needs: tuple[Capability, ...], guards: tup
     )
 
 
-def _precise(name: str, level: Level, needs: tuple[Capability, ...], guard: Guard, reserve: str) -> Law:
+def _precise(
+    name: str,
+    level: Level,
+    needs: tuple[Capability, ...],
+    guard: Guard,
+    reserve: str,
+    ways: tuple[Capability, ...] = (),
+) -> Law:
+    """ways: the ways to be asked, of which there must be one."""
     return Law(
         f"admission.precise-{name}",
         level,
@@ -157,11 +189,15 @@ def _precise(name: str, level: Level, needs: tuple[Capability, ...], guard: Guar
         applies=was_refused,
         breaking=Precision(refused=True, free=3, need=2, reserve=1),
         needs=needs,
+        needs_any=ways,
         guards=(guard,),
         source="Fault class C21: capacity that exists and is not used. The need is counted as the manager moves "
         "blocks (per table entry where a swap loses sharing).",
     )
 
+
+ASKED_TO_ALLOCATE = (Capability.GUARD_ALLOCATE, Capability.TRY_ALLOCATE)
+ASKED_TO_APPEND = (Capability.GUARD_APPEND, Capability.TRY_APPEND)
 
 LAWS = (
     _sound(
@@ -209,7 +245,8 @@ LAWS = (
         watermark_left,
         applies=was_admitted,
         breaking=Admitted(admitted=True, free=0, watermark=1),
-        needs=(Capability.WATERMARK, Capability.GUARD_ALLOCATE),
+        needs=(Capability.WATERMARK,),
+        needs_any=ASKED_TO_ALLOCATE,
         guards=(Guard.ALLOCATE,),
         source="vLLM's watermark: room for running sequences to grow, against preemption right after admission.",
     ),
@@ -235,8 +272,8 @@ LAWS = (
         needs=(Capability.THREE_VALUED,),
         source="Fault class C18: an impossible request waits for ever, and everything behind it.",
     ),
-    _precise("allocate", Level.SHOULD, (Capability.GUARD_ALLOCATE,), Guard.ALLOCATE, " or crossed the watermark"),
-    _precise("append", Level.MAY, (Capability.APPEND, Capability.GUARD_APPEND), Guard.APPEND, ""),
+    _precise("allocate", Level.SHOULD, (), Guard.ALLOCATE, " or crossed the watermark", ASKED_TO_ALLOCATE),
+    _precise("append", Level.MAY, (Capability.APPEND,), Guard.APPEND, "", ASKED_TO_APPEND),
     _precise("swap-out", Level.SHOULD, (Capability.SWAP, Capability.GUARD_SWAP_OUT), Guard.SWAP_OUT, ""),
     _precise(
         "swap-in",
@@ -254,5 +291,17 @@ LAWS = (
         breaking=Asking(counts=True),
         needs_any=ANY_GUARD,
         source="A scheduler asks many times before it acts.",
+    ),
+    Law(
+        "admission.hits-counted-once",
+        Level.MUST,
+        "An unreferenced cached block is not counted both as a hit and as free.",
+        Counting,
+        counts_hits_once,
+        applies=approved_with_cached_hits,
+        breaking=Counting(approved=True, free=4, blocks=5, held=0, cached=2),
+        needs=(Capability.PREFIX_CACHING,),
+        needs_any=ASKED_TO_ALLOCATE,
+        source="Fault class C14; vLLM's V1 manager subtracts such hits from the free ones for this reason.",
     ),
 )

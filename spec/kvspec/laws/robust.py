@@ -112,6 +112,7 @@ LAWS = (
         left_no_trace,
         breaking=Failure(changed=True),
         needs_any=(
+            Capability.TRY_ALLOCATE,
             Capability.GUARD_ALLOCATE,
             Capability.GUARD_APPEND,
             Capability.GUARD_SWAP_OUT,

@@ -3,6 +3,7 @@
 - `columns`: memory that is read and put;
 - `pool`: who owns which block of one device, with the invariant of that;
 - `cache`: a pool and what its blocks hold, with the invariant of that;
+- `index`: a cache whose whole blocks can be found by their content, with the invariant of that;
 - `steps`: the micro-steps, as a table;
 - `operations`: each operation as a composition of micro-steps.
 

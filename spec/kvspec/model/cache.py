@@ -39,7 +39,8 @@ class At:
     """Where a micro-step happens.
 
     entry: the entry that it is about. other: of a share and a follow, the entry that owns the block already. source: of
-    a transfer and a follow, the other device, where the entry owns a block still. slot, content: of a write.
+    a transfer and a follow, the other device, where the entry owns a block still. slot: of a write. content: of a
+    write, what is written; of a publish and a hit, what the last slot of the block ends. block: of a revive and a drop.
     """
 
     entry: Any
@@ -47,6 +48,7 @@ class At:
     source: Cache | None = None
     slot: Any = None
     content: Any = None
+    block: Any = None
 
 
 def can_take(a: Algebra, cache: Cache, at: At) -> Any:
@@ -191,12 +193,12 @@ def holds_the_same(a: Algebra, cache: Cache, at: At, slot: Any) -> Any:
 @dataclass(frozen=True)
 class Rule:
     """What a micro-step asks of every reader or every slot, besides being possible. over, holds, words: as of a
-    `Conjunct`, of the cache before it and of where it happens.
+    `Conjunct`, of the cache before it (or the device with its index) and of where it happens; over may be a block too.
     """
 
     name: str
     over: str
-    holds: Callable[[Algebra, Cache, At, Any], Any]
+    holds: Callable[[Algebra, Any, At, Any], Any]
     words: str
 
 

@@ -32,6 +32,7 @@ from kvspec.vocabulary import (
     Operation,
     Preempt,
     ResetAll,
+    ResetIndex,
     Result,
     Status,
     Step,
@@ -389,6 +390,10 @@ def _free(work: _Work, op: Free) -> None:
     work.ended |= {op.seq}
 
 
+def _reset_index(work: _Work, op: ResetIndex) -> None:
+    """The index is no part of this state."""
+
+
 def _reset_all(work: _Work, op: ResetAll) -> None:
     for device in (GPU, CPU):
         for seq in work.seqs.values():
@@ -406,5 +411,6 @@ _CARRY_OUT: dict[type[Operation], Callable[[_Work, Any], None]] = {
     SwapIn: _swap_in,
     Preempt: _preempt,
     Free: _free,
+    ResetIndex: _reset_index,
     ResetAll: _reset_all,
 }

@@ -54,6 +54,26 @@ COMPOSED: dict[str, tuple[Part, ...]] = {
     ),
     "preempt": (Part("release", GPU, "each entry of the tables of the group's running sequences"),),
     "free": _EVERYWHERE,
+    "reset_index": (),  # there is nothing to reset without an index
     "reset_all": _EVERYWHERE,
 }
 """Of each operation, its loops in the order in which they run."""
+
+COMPOSED_WITH_INDEX: dict[str, tuple[Part, ...]] = {
+    "allocate": (
+        Part("join", GPU, "each block of the prompt that is found and has an owner, for the first sequence"),
+        Part("revive", GPU, "each that is found and has none, before anything else is taken"),
+        *COMPOSED["allocate"],
+    ),
+    "step": (
+        *COMPOSED["step"],
+        Part("publish", GPU, "each block that all its owners have now computed whole"),
+    ),
+    "reset_index": (
+        Part("drop", GPU, "each block that is published, be it owned or not"),
+        Part("renew", GPU, "nothing, once"),
+    ),
+}
+"""Of each operation that an index makes a difference to, its loops where there is one (`kvspec.model.index`). The
+others are composed as without; what their micro-steps take from the free blocks drops out of the index.
+"""

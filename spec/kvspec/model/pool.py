@@ -141,6 +141,17 @@ def replace_shared(a: Algebra, pool: Pool, entry: Any) -> Pool:
     return take(a, release(a, pool, entry), entry)
 
 
+def reorder(a: Algebra, pool: Pool, block: Any) -> Pool:
+    """Let a free block be the next that is handed out: it changes places in the free list with the one that was."""
+    place, last = pool.pos[block], pool.free - 1
+    other = pool.perm[last]
+    return replace(
+        pool,
+        perm=pool.perm.put(place, other).put(last, block),
+        pos=pool.pos.put(other, place).put(block, last),
+    )
+
+
 # -- invariant ------------------------------------------------------------------------------------------
 
 

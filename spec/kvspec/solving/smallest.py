@@ -1,4 +1,5 @@
-"""The smallest example of an answer: the fewest blocks, then the fewest owners and tokens, then each number in turn.
+"""The smallest example of an answer: the fewest blocks, then the fewest owners, tokens and published blocks, then each
+number in turn.
 
 Knows what the numbers of examples are called, and z3, which finds the minima. Each is exact, among numbers in the range
 of examples, so that the example does not depend on what a solver happened to find first. Must not know obligations.
@@ -56,7 +57,9 @@ def measures(names: Sequence[str]) -> list[Measure]:
     tables = _tables(names)
     if tables:
         computed = [name for name in names if ".computed[" in name]
-        return [_blocks_held(tables), _owners(tables), *([_sum(computed)] if computed else [])]
+        published = [name for name in names if ".key[" in name]
+        more = [*([_sum(computed)] if computed else []), *([_named(published)] if published else [])]
+        return [_blocks_held(tables), _owners(tables), *more]
     blocks = [name for name in ("total", "moved") if name in names] or [name for name in ("blocks",) if name in names]
     tokens = [name for name in ("tokens",) if name in names]
     return [_sum(named) for named in (blocks, tokens) if named]
@@ -92,6 +95,15 @@ def _owners(tables: Mapping[str, Sequence[str]]) -> Measure:
 
     def measure(a: Algebra, numbers: Mapping[str, Any]) -> Any:
         return sum(a.ite(numbers[entry] >= 0, 1, 0) for entries in tables.values() for entry in entries)
+
+    return measure
+
+
+def _named(names: Sequence[str]) -> Measure:
+    """How many of these numbers are not below 0, where they stand for nothing."""
+
+    def measure(a: Algebra, numbers: Mapping[str, Any]) -> Any:
+        return sum(a.ite(numbers[name] >= 0, 1, 0) for name in names)
 
     return measure
 

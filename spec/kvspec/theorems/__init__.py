@@ -7,8 +7,10 @@
 - `guards`: the admission guards against operations performed block by block (`performing`, `requests`);
 - `ownership`: who owns which block, for any number of them; `data`: what they read;
 - `operations`: an approved operation is never stuck at one of its micro-steps;
+- `prefix`: blocks that are found by their content (`indexing`);
 - `atomicity`: failures leave no trace; `refinement`: what a judge sees is enough;
-- `wrong_guards`, `wrong_ownership`, `wrong_data`, `wrong_observing`: wrong variants, each of which breaks a law;
+- `wrong_guards`, `wrong_ownership`, `wrong_data`, `wrong_prefix`, `wrong_observing`: wrong variants,
+  each of which breaks a law;
 - `reachable`: every micro-step can happen; `needed`: every hypothesis is needed.
 
 Claims about caches and pools are posed in `worlds`: any number of blocks, or a few.
@@ -25,12 +27,14 @@ from kvspec.theorems import (
     needed,
     operations,
     ownership,
+    prefix,
     reachable,
     refinement,
     wrong_data,
     wrong_guards,
     wrong_observing,
     wrong_ownership,
+    wrong_prefix,
 )
 from kvspec.theorems.obligation import Obligation
 
@@ -46,6 +50,8 @@ OBLIGATIONS: tuple[Obligation, ...] = tuple(
         data,
         wrong_data,
         operations,
+        prefix,
+        wrong_prefix,
         atomicity,
         refinement,
         wrong_observing,

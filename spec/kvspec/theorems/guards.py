@@ -1,4 +1,4 @@
-"""The four admission guards are right: sound, exact, and final where they say NEVER.
+"""The admission guards are right: sound, exact, and final where they say NEVER.
 
 A guard states a need before anything is taken; the operation then takes blocks one at a time (`performing`). Between
 them stands one invariant, *on course*: what was taken and what is still outstanding is the need that was stated, and
@@ -17,13 +17,22 @@ from typing import Any
 from kvspec.algebra import Algebra
 from kvspec.arithmetic import SequenceCounts, blocks_for, larger
 from kvspec.guards import append_need, is_never, is_ok, total_append_need
-from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
+from kvspec.laws.admission import Admitted, Approval, Counting, Precision, Refusal
 from kvspec.laws.robust import Failure
 from kvspec.laws.table import Row
 from kvspec.theorems.arithmetic import counted
 from kvspec.theorems.obligation import Area, Build, Claim, Kind, Named, claim_law
 from kvspec.theorems.performing import Performing, differ, guarded, is_stuck, take_one, turn_to, wants_a_block
-from kvspec.theorems.requests import GUARDED, UNKNOWNS, Asking, Numbers, Request, premises
+from kvspec.theorems.requests import (
+    ASKED,
+    HITS,
+    UNKNOWNS,
+    WITH_HITS,
+    Asking,
+    Numbers,
+    Request,
+    premises,
+)
 
 AREA = Area("guards")
 
@@ -228,15 +237,20 @@ def _about(asking: Asking, claim: ClaimOf) -> Build:
     return build
 
 
+def known(a: Algebra, u: Numbers, request: Request) -> list[Any]:
+    """What has to be known of every pool and every group, and of this request."""
+    return [*premises(a, u), *request.given]
+
+
 def _starts_on_course(a: Algebra, u: Numbers, request: Request) -> Claim:
     goal = on_course(a, request.start, u.block_size, request.rest, u.free, request.demand.need)
-    return Claim(premises(a, u), goal)
+    return Claim(known(a, u, request), goal)
 
 
 def _going(a: Algebra, u: Numbers, request: Request, free: Any) -> tuple[Performing, list[Any]]:
     """The operation at some moment, and that it is on course since `free` blocks were free."""
     now = under_way(u)
-    return now, [*premises(a, u), *course(a, now, u.block_size, u.rest, free, request.demand.need)]
+    return now, [*known(a, u, request), *course(a, now, u.block_size, u.rest, free, request.demand.need)]
 
 
 def _sound(law: str) -> ClaimOf:
@@ -300,25 +314,37 @@ def _never_fails_alone(a: Algebra, u: Numbers, request: Request) -> Claim:
 
 def _one_verdict(a: Algebra, u: Numbers, request: Request) -> Claim:
     both = a.all_of(is_ok(request.demand, u.free), is_never(request.demand))
-    return Claim(premises(a, u), a.negate(both))
+    return Claim(known(a, u, request), a.negate(both))
 
 
 def _refused_is_nothing(a: Algebra, u: Numbers, request: Request) -> Claim:
     ok = is_ok(request.demand, u.free)
     result = guarded(a, ok, request.start, under_way(u))
     case = Failure(changed=differ(a, request.start, result))
-    return claim_law(a, "robust.atomic-failure", case, [*premises(a, u), a.negate(ok)])
+    return claim_law(a, "robust.atomic-failure", case, [*known(a, u, request), a.negate(ok)])
 
 
-WATERMARKED = ("allocate", "swap-in")
+def _hits_counted_once(a: Algebra, u: Numbers, request: Request) -> Claim:
+    case = Counting(
+        approved=is_ok(request.demand, u.free),
+        free=u.free,
+        blocks=blocks_for(a, u.tokens + u.lookahead, u.block_size),
+        held=u.held_hits,
+        cached=u.cached_hits,
+    )
+    return claim_law(a, "admission.hits-counted-once", case, known(a, u, request))
 
 
-def _add_guard(guard: str, asking: Asking) -> None:
+WATERMARKED = ("allocate", WITH_HITS, "swap-in")
+
+
+def _add_guard(guard: str, asking: Asking, operation: str, asked: tuple[str, ...] = UNKNOWNS) -> None:
+    """operation: that the laws are about, by its name in their ids. asked: the unknowns of a request."""
     here, course = f"guards.{guard}", (f"guards.{guard}.starts", *COURSE)
-    sound, precise = f"admission.sound-{guard}", f"admission.precise-{guard}"
+    sound, precise = f"admission.sound-{operation}", f"admission.precise-{operation}"
 
     def add(name: str, kind: Kind, statement: str, claim: ClaimOf, **more: Any) -> None:
-        unknowns = UNKNOWNS if name in ("starts", "one-verdict") else (*UNKNOWNS, *UNDER_WAY)
+        unknowns = asked if name in ("starts", "one-verdict", COUNTED_ONCE) else (*asked, *UNDER_WAY)
         AREA.add(f"{guard}.{name}", kind, statement, _about(asking, claim), unknowns=unknowns, **more)
 
     add("starts", Kind.INDUCTION, f"Before it took anything, {guard} is on course.", _starts_on_course)
@@ -340,9 +366,18 @@ def _add_guard(guard: str, asking: Asking) -> None:
     statement = f"A refused {guard} takes nothing and moves nothing."
     add("refused-is-nothing", Kind.SOUNDNESS, statement, _refused_is_nothing, law="robust.atomic-failure")
     add("one-verdict", Kind.LEMMA, f"No {guard} is answered both OK and NEVER.", _one_verdict)
+    if guard == WITH_HITS:
+        statement = f"After OK, {guard} finds a free block for each that it needs, its cached hits among them."
+        law = f"admission.{COUNTED_ONCE}"
+        add(COUNTED_ONCE, Kind.SOUNDNESS, statement, _hits_counted_once, law=law)
 
 
-for _guard, _asking in GUARDED.items():
-    _add_guard(_guard, _asking)
+COUNTED_ONCE = "hits-counted-once"
+
+for _guard, _asking in ASKED.items():
+    if _guard == WITH_HITS:
+        _add_guard(_guard, _asking, "allocate", (*UNKNOWNS, *HITS))
+    else:
+        _add_guard(_guard, _asking, _guard)
 
 OBLIGATIONS = AREA.obligations

@@ -18,6 +18,7 @@ from kvspec.theorems import (
     guards,
     operations,
     ownership,
+    prefix,
     refinement,
 )
 from kvspec.theorems.obligation import PROOFS, Area, Build, Claim, Kind, Obligation
@@ -26,7 +27,7 @@ AREA = Area("needed")
 
 _PROVED: dict[str, Obligation] = {
     obligation.id: obligation
-    for area in (arithmetic, copying, guards, ownership, data, operations, atomicity, refinement)
+    for area in (arithmetic, copying, guards, ownership, data, operations, prefix, atomicity, refinement)
     for obligation in area.OBLIGATIONS
     if obligation.kind in PROOFS
 }
@@ -46,6 +47,26 @@ WITNESSES: dict[str, str] = {
     "read-back": "data.reader.reads-back",
     "exclusive-writer": "data.write.spoils-nobody",
     "same-content": "data.follow.brings-content",
+    # what is found
+    "published-exact": "prefix.revive.exact",
+    "published-whole": "prefix.revive.computed",
+    "published-fresh": "prefix.revive.fresh",
+    "read-written": "prefix.publish.keeps.published-whole",
+    "owners-whole": "prefix.write.never-published",
+    "own-content": "prefix.publish.keeps.published-exact",
+    "computed-by-all": "prefix.publish.keeps.owners-whole",
+    "nothing-left": "prefix.renew.finds-nothing",
+    "nothing-published": "prefix.start.published-exact",
+    "no-more-than-known": "prefix.found.counted",
+    "leaves-one-so-far": "prefix.found.leaves-one",
+    "known-not-negative": "prefix.found.starts",
+    "has-a-token": "prefix.found.starts",
+    "takes-over-more": "prefix.found.one-more",
+    "takes-over-no-more": "prefix.found.all",
+    "goes-first": "prefix.order.least-recent",
+    "prefix-no-earlier": "prefix.order.strands-nothing",
+    "now-is-latest": "prefix.order.use",
+    "uses-the-prefix-too": "prefix.order.use",
     # what is counted
     "moves-not-negative": "guards.swap-in.sound",
     "copies-not-negative": "guards.append.sound",
@@ -61,6 +82,9 @@ WITNESSES: dict[str, str] = {
     "held-not-negative": "guards.swap-in.one-verdict",
     "free-within-total": "guards.append.one-verdict",
     "moved-not-negative": "guards.swap-out.starts",
+    "hits-not-negative": "guards.allocate-with-hits.starts",
+    "hits-are-of-the-prompt": "guards.allocate-with-hits.starts",
+    "hits-are-blocks": "guards.allocate-with-hits.one-verdict",
     "others-not-negative": "guards.swap-in.starts",
     "table-covers-seen": "arithmetic.touched.bounds-growth",
     "shared-writes-not-negative": "guards.need.not-negative",
@@ -83,6 +107,15 @@ UNNEEDED: dict[str, str] = {
 """The named hypotheses that no proof fails without, each with the reason why it is there."""
 
 GUARD_TERMS: dict[str, dict[str, str]] = {
+    "allocate-with-hits": {
+        "tokens": "rounded-down",
+        "lookahead": "lookahead-ignored",
+        "held hits": "held-hits-ignored",
+        "cached hits": "hits-free-too",
+        "free": "total-for-free",
+        "watermark": "watermark-ignored",
+        "attainable": "never-forgets-held-hits",
+    },
     "allocate": {
         "tokens": "rounded-down",
         "lookahead": "lookahead-ignored",
@@ -115,7 +148,7 @@ GUARD_TERMS: dict[str, dict[str, str]] = {
         "attainable": "never-without-append",
     },
 }
-"""For each term of each guard, the wrong variant (`guards.GUARD.wrong.NAME`) that leaves it out."""
+"""For each term of each guard, the wrong variant that leaves it out: `guards.GUARD.wrong.NAME`, or `bent` with hits."""
 
 
 def without(obligation: Obligation, name: str) -> Build:

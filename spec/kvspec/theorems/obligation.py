@@ -31,6 +31,18 @@ PROOFS = frozenset({Kind.LEMMA, Kind.INDUCTION, Kind.SOUNDNESS})
 """The kinds that are claimed for all numbers. The others ask for one small example."""
 
 
+VARIANT, VARIANT_WITH_INDEX = ".wrong.", ".bent."
+"""What the ids of wrong variants have in them: the first of a device without an index, the second of one with it.
+
+Of the first kind each is also played as a block manager (`kvspec.edges`), which has no index.
+"""
+
+
+def is_variant(name: str) -> bool:
+    """Whether the obligation of this id is about a wrong variant of a rule."""
+    return VARIANT in name or VARIANT_WITH_INDEX in name
+
+
 @dataclass(frozen=True)
 class Named:
     """A hypothesis that has a name, so that it can be asked whether anything needs it."""

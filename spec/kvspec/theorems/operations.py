@@ -19,13 +19,13 @@ from kvspec.guards import is_ok
 from kvspec.model.cache import At, Cache
 from kvspec.model.operations import COMPOSED, Part
 from kvspec.model.pool import is_empty, is_owner
-from kvspec.model.steps import MICRO_STEPS, RELEASE, SHARE, TAKE, TRANSFER
-from kvspec.theorems.guards import COURSE, UNDER_WAY, course, under_way
+from kvspec.model.steps import MICRO_STEPS, RELEASE, SHARE, TAKE, TRANSFER, MicroStep
+from kvspec.theorems.guards import COURSE, UNDER_WAY, course, known, under_way
 from kvspec.theorems.happening import add_general, owners_of
 from kvspec.theorems.obligation import Area, Claim, Kind
 from kvspec.theorems.ownership import KEPT
 from kvspec.theorems.performing import take_one, wants_a_block
-from kvspec.theorems.requests import GUARDED, UNKNOWNS, Numbers, premises
+from kvspec.theorems.requests import ASKED, HITS, UNKNOWNS, WITH_HITS, Numbers
 from kvspec.theorems.worlds import ClaimIn, World, invariant
 
 AREA = Area("operations")
@@ -49,25 +49,32 @@ def _ready(world: World, step: str, cache: Cache) -> tuple[At, Any]:
     return At(p, source=there), a.all_of(is_owner(there.pool, p), is_empty(pool, p))
 
 
-def _never_stuck(guard: str, part: Part) -> ClaimIn:
-    step, asking = MICRO_STEPS[part.step], GUARDED[guard]
+def approved(world: World, guard: str, free: Any) -> tuple[Any, list[Any]]:
+    """What is free after one more block of an operation that was approved, on course and wants one, with so many free;
+    and that it is so.
+    """
+    a, asked = world.a, (*UNKNOWNS, *(HITS if guard == WITH_HITS else ()))
+    u = Numbers(**{name: world.number(name) for name in (*asked, *UNDER_WAY)})
+    request, now = ASKED[guard](a, u), under_way(u)
+    given = [
+        *known(a, u, request),
+        *course(a, now, u.block_size, u.rest, u.free, request.demand.need),
+        is_ok(request.demand, u.free),
+        wants_a_block(a, now, u.block_size),
+        free == now.free,
+    ]
+    return take_one(a, now, u.block_size).free, given
+
+
+def never_stuck(guard: str, step: MicroStep) -> ClaimIn:
+    """An approved operation that comes to this micro-step finds a free block, and it takes just the one."""
 
     def claim(world: World) -> Claim:
         a, cache = world.a, world.cache("here")
-        u = Numbers(**{name: world.number(name) for name in (*UNKNOWNS, *UNDER_WAY)})
-        request, now = asking(a, u), under_way(u)
-        at, ready = _ready(world, part.step, cache)
-        given = [
-            *premises(a, u),
-            *course(a, now, u.block_size, u.rest, u.free, request.demand.need),
-            is_ok(request.demand, u.free),
-            wants_a_block(a, now, u.block_size),
-            cache.pool.free == now.free,
-            ready,
-        ]
-        after = step.do(a, cache, at)
-        counted = after.pool.free == take_one(a, now, u.block_size).free
-        return Claim(given, a.all_of(step.can(a, cache, at), counted))
+        at, ready = _ready(world, step.name, cache)
+        left, given = approved(world, guard, cache.pool.free)
+        counted = step.do(a, cache, at).pool.free == left
+        return Claim([*given, ready], a.all_of(step.can(a, cache, at), counted))
 
     return claim
 
@@ -87,7 +94,7 @@ for _op, _parts in COMPOSED.items():
                 Kind.INDUCTION,
                 f"An approved {_op} never comes to a {_part.step} on the {_part.device.value.upper()} that finds no "
                 "free block, and it takes the one that was counted.",
-                _never_stuck(_guard, _part),
+                never_stuck(_guard, MICRO_STEPS[_part.step]),
                 rests_on=(*COURSE, f"guards.{_guard}.starts", f"guards.{_guard}.sound"),
             )
             PARTS[_op, _part] = f"operations.{_name(_op, _part)}"

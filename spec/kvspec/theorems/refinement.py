@@ -14,7 +14,6 @@ judge without it cannot tell apart, one of which breaks a law.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +32,7 @@ from kvspec.model.pool import (
     next_block,
     rank_has_owner,
     release,
+    reorder,
     share,
     take,
 )
@@ -68,17 +68,6 @@ def unnamed_by_others(world: World, pool: Pool, block: Any, entry: Any) -> Named
         return a.any_of(other == entry, a.negate(pool.tab[other] == block))
 
     return Named("unnamed-by-others", world.every(Conjunct("nobody-else", ("entry",), holds, ""), pool))
-
-
-def reorder(a: Algebra, pool: Pool, block: Any) -> Pool:
-    """Let a free block be the next that is handed out: it changes places in the free list with the one that was."""
-    place, last = pool.pos[block], pool.free - 1
-    other = pool.perm[last]
-    return replace(
-        pool,
-        perm=pool.perm.put(place, other).put(last, block),
-        pos=pool.pos.put(other, place).put(block, last),
-    )
 
 
 def _unnamed_is_free(world: World) -> Claim:

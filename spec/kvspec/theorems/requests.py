@@ -1,4 +1,4 @@
-"""What is asked of the four guards, and what is then performed: the common ground of proofs and refutations.
+"""What is asked of the guards, and what is then performed: the common ground of proofs and refutations.
 
 One `Request` for each guarded operation: the demand that its guard states, next to how the operation begins. Knows the
 guards and how operations are performed; must not know what is claimed of them. All numbers come by name, so that a
@@ -13,10 +13,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from kvspec.algebra import Algebra
-from kvspec.arithmetic import SequenceCounts
+from kvspec.arithmetic import SequenceCounts, blocks_for
 from kvspec.guards import (
     Demand,
     allocate_demand,
+    allocate_with_hits_demand,
     append_demand,
     append_need,
     swap_in_demand,
@@ -37,12 +38,16 @@ UNKNOWNS = (
 tokens .. shared_writes: the counts of one sequence, the first. others: what the sequences after it need together.
 """
 
+HITS = ("held_hits", "cached_hits")
+"""Blocks of a prompt that are found in an index, and that somebody owns or that are free. Only one guard knows them."""
+
 
 @dataclass(frozen=True)
 class Request:
     """One guarded operation. demand: what the guard says of it. start: the operation before it took anything. reserve:
     blocks that must be free after it, and alone: blocks free with every other group gone, both stated apart from the
-    guard. first: the sequence appended to first, if any. rest: what appending that and all others needs.
+    guard. first: the sequence appended to first, if any. rest: what appending that and all others needs. given: what
+    has to be known of this one besides.
     """
 
     demand: Demand
@@ -51,6 +56,7 @@ class Request:
     alone: Any
     first: SequenceCounts | None = None
     rest: Any = 0
+    given: tuple[Any, ...] = ()
 
 
 Asking = Callable[[Algebra, Numbers], Request]
@@ -82,6 +88,26 @@ def allocate(a: Algebra, u: Numbers) -> Request:
         Performing(u.free, slots=u.tokens + u.lookahead),
         u.watermark,
         u.total,
+    )
+
+
+def allocate_with_hits(a: Algebra, u: Numbers) -> Request:
+    """The same with hits: each is an entry of the table from the start, and a cached one is a block still to be taken.
+
+    With every other group gone, the hits that are held now are this group's own.
+    """
+    slots, hits = u.tokens + u.lookahead, u.held_hits + u.cached_hits
+    demand = allocate_with_hits_demand(a, u.tokens, u.lookahead, u.block_size, u.total, u.watermark, u.held_hits)
+    return Request(
+        demand,
+        Performing(u.free, moves=u.cached_hits, table=hits, slots=slots),
+        u.watermark,
+        u.total - u.held_hits,
+        given=(
+            Named("hits-not-negative", a.all_of(u.held_hits >= 0, u.cached_hits >= 0)),
+            Named("hits-are-of-the-prompt", hits <= blocks_for(a, slots, u.block_size)),
+            Named("hits-are-blocks", a.all_of(u.free + u.held_hits <= u.total, u.cached_hits <= u.free)),
+        ),
     )
 
 
@@ -125,3 +151,9 @@ def _and_others(demand: Demand, u: Numbers) -> Demand:
 
 GUARDED: dict[str, Asking] = {"allocate": allocate, "append": append, "swap-out": swap_out, "swap-in": swap_in}
 """The request of each guard, by the name it has in the ids of laws."""
+
+WITH_HITS = "allocate-with-hits"
+"""The guard of an allocate that knows of an index, by the name it has in the ids of theorems."""
+
+ASKED: dict[str, Asking] = {**GUARDED, WITH_HITS: allocate_with_hits}
+"""The request of every guard, with an index or without, by the name it has in the ids of theorems."""

@@ -19,6 +19,7 @@ import z3
 from kvspec.algebra import INTS, Algebra
 from kvspec.model.cache import CONTENTS, At, Cache
 from kvspec.model.columns import Cells, Column
+from kvspec.model.index import PUBLISHED, Index
 from kvspec.model.pool import INVARIANT, Conjunct, Pool
 from kvspec.terms import Terms, truth
 from kvspec.theorems.obligation import Build, Claim, Named
@@ -26,11 +27,14 @@ from kvspec.theorems.obligation import Build, Claim, Named
 
 @dataclass(frozen=True)
 class Moment:
-    """One moment of a story, in words, with the cache as it was then and the place where things happened."""
+    """One moment of a story, in words, with the cache as it was then and the place where things happened. index: what
+    was published then, where there is an index.
+    """
 
     words: str
     cache: Cache
     at: At
+    index: Index | None = None
 
 
 class World(Protocol):
@@ -47,8 +51,16 @@ class World(Protocol):
         """A cache of which nothing is known but that its blocks have at least one slot."""
         ...
 
+    def index(self, name: str) -> Index:
+        """A cache with an index, of which nothing more is known."""
+        ...
+
     def marks(self, name: str) -> Column:
         """A number at each entry."""
+        ...
+
+    def labels(self, name: str) -> Column:
+        """A number at each content."""
         ...
 
     def entry(self, name: str) -> Any:
@@ -63,7 +75,7 @@ class World(Protocol):
         """Whether the conjunct holds of all that it is about."""
         ...
 
-    def show(self, words: str, cache: Cache, at: At) -> None:
+    def show(self, words: str, cache: Cache, at: At, index: Index | None = None) -> None:
         """Remember a moment, so that the story of an example can be told."""
         ...
 
@@ -85,6 +97,11 @@ def invariant(world: World, pool: Pool) -> list[Any]:
 def sound_cache(world: World, cache: Cache) -> list[Any]:
     """The invariant of a cache: of its pool, and of its contents."""
     return [*invariant(world, cache.pool), *named(world, CONTENTS, cache)]
+
+
+def sound_index(world: World, index: Index) -> list[Any]:
+    """The invariant of a device with an index: of its cache, and of what is published."""
+    return [*sound_cache(world, index.cache), *named(world, PUBLISHED, index)]
 
 
 def holds_of_any(world: World, conjunct: Conjunct, state: Any) -> Any:
@@ -163,9 +180,25 @@ class GeneralWorld:
             computed=self._column(f"{name}.computed", self._entries),
         )
 
+    def index(self, name: str) -> Index:
+        """A cache of any size, with an index."""
+        number = z3.IntSort()
+        return Index(
+            self.cache(name),
+            key=self._column(f"{name}.key", number),
+            written=self._column(f"{name}.written", number),
+            era=self._column(f"{name}.era", number),
+            resets=z3.Int(f"{name}.resets"),
+            spells=self._table("spells", number, number),
+        )
+
     def marks(self, name: str) -> Column:
         """A number at each entry."""
         return self._column(name, self._entries)
+
+    def labels(self, name: str) -> Column:
+        """A number at each content."""
+        return self._column(name, z3.IntSort())
 
     def entry(self, name: str) -> Any:
         """Some entry."""
@@ -181,7 +214,7 @@ class GeneralWorld:
         holds = conjunct.holds(self.a, state, *things)
         return z3.ForAll(things, truth(holds)) if things else holds
 
-    def show(self, words: str, cache: Cache, at: At) -> None:
+    def show(self, words: str, cache: Cache, at: At, index: Index | None = None) -> None:
         """Nothing is told of any number of things."""
 
     def _column(self, name: str, index: Any) -> Column:
@@ -196,11 +229,14 @@ class GeneralWorld:
 
 @dataclass(frozen=True)
 class Few:
-    """How many blocks, entries, and slots in a block there are in a finite world."""
+    """How many blocks, entries, slots in a block, and contents that a whole block ends with there are in a finite
+    world.
+    """
 
     blocks: int = 2
     entries: int = 3
     slots: int = 2
+    contents: int = 2
 
     @property
     def most(self) -> int:
@@ -251,9 +287,30 @@ class FiniteWorld:
             computed=self._column(f"{name}.computed", range(self.few.entries)),
         )
 
+    def index(self, name: str) -> Index:
+        """A cache of a few blocks with an index."""
+        blocks, contents, slots = range(self.few.blocks), range(self.few.contents), range(self.few.slots)
+        index = Index(
+            self.cache(name),
+            key=self._column(f"{name}.key", blocks),
+            written=self._column(f"{name}.written", blocks),
+            era=self._column(f"{name}.era", blocks),
+            resets=self._value_of(f"{name}.resets"),
+            spells=self._column("spells", itertools.product(contents, slots)),
+        )
+        # No proof needs it, but an example should say what it means: the last slot has the content that it ends.
+        size = index.cache.block_size
+        ends = [self.a.implies(size == slot + 1, index.spells[c, slot] == c) for c in contents for slot in slots]
+        self.facts.extend([*ends, *(index.key[block] < self.few.contents for block in blocks)])
+        return index
+
     def marks(self, name: str) -> Column:
         """A number at each of the entries."""
         return self._column(name, range(self.few.entries))
+
+    def labels(self, name: str) -> Column:
+        """A number at each of the contents."""
+        return self._column(name, range(self.few.contents))
 
     def entry(self, name: str) -> Any:
         """Some entry."""
@@ -270,9 +327,9 @@ class FiniteWorld:
         instances = itertools.product(range(self.few.most), repeat=len(conjunct.over))
         return self.a.all_of(*(conjunct.holds(self.a, state, *instance) for instance in instances))
 
-    def show(self, words: str, cache: Cache, at: At) -> None:
+    def show(self, words: str, cache: Cache, at: At, index: Index | None = None) -> None:
         """Remember a moment: what it is, the cache then, and where things happen."""
-        self.shown.append(Moment(words, cache, at))
+        self.shown.append(Moment(words, cache, at, index))
 
     def _column(self, name: str, keys: Iterable[Any]) -> Cells:
         listed = list(keys)

@@ -15,12 +15,13 @@ from typing import Any
 from kvspec.algebra import INTS, Algebra
 from kvspec.arithmetic import SequenceCounts, blocks_for, blocks_touched, full_blocks
 from kvspec.guards import Demand, append_demand, is_never, is_ok, swap_in_demand
-from kvspec.laws.admission import Admitted, Approval, Precision, Refusal
+from kvspec.laws.admission import Admitted, Approval, Counting, Precision, Refusal
 from kvspec.story import Scene, counted_as, draw_counts
 from kvspec.theorems.arithmetic import ranges
-from kvspec.theorems.obligation import Area, Build, Claim, Kind, claim_law
+from kvspec.theorems.guards import known
+from kvspec.theorems.obligation import VARIANT, VARIANT_WITH_INDEX, Area, Build, Claim, Kind, claim_law
 from kvspec.theorems.performing import Performing, moments, run
-from kvspec.theorems.requests import GUARDED, UNKNOWNS, Numbers, Request, first_sequence, premises
+from kvspec.theorems.requests import ASKED, GUARDED, HITS, UNKNOWNS, WITH_HITS, Numbers, Request, first_sequence
 
 AREA = Area("guards")
 
@@ -87,6 +88,13 @@ def _final(a: Algebra, law: str, case: Case) -> Claim:
     return claim_law(a, law, refusal, [case.ended])
 
 
+def _counted_once(a: Algebra, law: str, case: Case) -> Claim:
+    u = case.u
+    blocks = blocks_for(a, u.tokens + u.lookahead, u.block_size)
+    counting = Counting(case.decision.ok, u.free, blocks, held=u.held_hits, cached=u.cached_hits)
+    return claim_law(a, law, counting, [case.ended])
+
+
 ABOUT_ALONE = ("admission.never-is-final", "admission.impossible-is-never")
 """The laws for which the operation is performed with every other group gone."""
 
@@ -96,11 +104,13 @@ def _claim_of(a: Algebra, law: str, case: Case) -> Claim:
         return _final(a, law, case)
     if law == "admission.watermark":
         return _watermark(a, law, case)
+    if law == "admission.hits-counted-once":
+        return _counted_once(a, law, case)
     return _sound(a, law, case) if law.startswith("admission.sound-") else _precise(a, law, case)
 
 
 def _performed(guard: str, law: str, decide: Decide) -> Build:
-    asking = GUARDED[guard]
+    asking = ASKED[guard]
 
     def build(a: Algebra, **numbers: Any) -> Claim:
         u = Numbers(**numbers)
@@ -110,7 +120,7 @@ def _performed(guard: str, law: str, decide: Decide) -> Build:
         end, ended = run(a, start, seqs, u.lookahead, u.block_size, MOST)
         alone = decide(a, Numbers(**{**numbers, "free": request.alone}))
         claim = _claim_of(a, law, Case(u, decide(a, u), alone, request, end, ended))
-        return Claim([*premises(a, u), *_real(guard, a, u), *claim.given], claim.goal)
+        return Claim([*known(a, u, request), *_real(guard, a, u), *claim.given], claim.goal)
 
     return build
 
@@ -123,7 +133,7 @@ def _real(guard: str, a: Algebra, u: Numbers) -> list[Any]:
     """
     seq, nothing = first_sequence(u), [u.others == 0, u.shared_writes == 0]
     always = [u.total >= 1, u.lookahead >= 0, u.free >= 0, u.elsewhere >= 0, *ranges(a, seq)]
-    if guard == "allocate":
+    if guard in ("allocate", WITH_HITS):
         return [*always, *nothing, u.seen == 0, u.blocks == 0, u.moved == 0, u.held == 0]
     writes = u.tokens + u.lookahead > u.seen
     has_table = [u.seen >= 1, u.moved == u.blocks, u.shared_writes <= a.ite(writes, u.blocks, 0)]
@@ -147,7 +157,7 @@ def _told(guard: str, law: str, decide: Decide) -> Callable[[Mapping[str, int]],
 
     def tell(example: Mapping[str, int]) -> list[Scene]:
         u = Numbers(**example)
-        request, wrong, right = GUARDED[guard](INTS, u), decide(INTS, u), _right(guard)(INTS, u)
+        request, wrong, right = ASKED[guard](INTS, u), decide(INTS, u), _right(guard)(INTS, u)
         said, correct = (ANSWERS[bool(d.ok), bool(d.never)] for d in (wrong, right))
         asked = f"{guard} is asked, and says {said}; right is {correct}: it takes {request.demand.need}"
         asked += f" and must leave {request.demand.reserve}" if request.demand.reserve else ""
@@ -159,7 +169,8 @@ def _told(guard: str, law: str, decide: Decide) -> Callable[[Mapping[str, int]],
         if law in ABOUT_ALONE and free != u.free:
             scenes.append(Scene("with every other group gone", _pools(guard, u, free, 0, 0)))
         seqs = [] if request.first is None else [request.first, after_the_first(u)]
-        for words, now in moments(start, seqs, u.lookahead, u.block_size, MOST):
+        for told, now in moments(start, seqs, u.lookahead, u.block_size, MOST):
+            words = told.replace("for one that is moved", "that is a cached hit") if guard == WITH_HITS else told
             scenes.append(Scene(words, _pools(guard, u, now.free, now.taken, start.moves - now.moves)))
         return scenes
 
@@ -171,6 +182,9 @@ def _situation(guard: str, u: Numbers) -> str:
     size = f"blocks of {counted_as(u.block_size, 'slot')}, watermark {u.watermark}, lookahead {u.lookahead}"
     if guard == "allocate":
         return f"a prompt of {counted_as(u.tokens, 'token')} waits; {size}"
+    if guard == WITH_HITS:
+        hits = f"{counted_as(u.held_hits, 'block')} that others own and {u.cached_hits} of the free ones"
+        return f"a prompt of {counted_as(u.tokens, 'token')} waits, and is found in {hits}; {size}"
     state = "runs" if guard in ("append", "swap-out") else "is swapped out"
     group = f"a sequence of {counted_as(u.tokens, 'token')} {state}, {u.seen} of them in its table of "
     group += counted_as(u.blocks, "block")
@@ -185,6 +199,8 @@ def _pools(guard: str, u: Numbers, free: int, taken: int, moved: int) -> tuple[t
         return (("GPU", draw_counts(u.total, u.held + taken, free)),)
     if guard == "allocate":
         return (("GPU", draw_counts(u.total, taken, free)),)
+    if guard == WITH_HITS:
+        return (("GPU", draw_counts(u.total, u.held_hits + taken, free)),)
     asked, left = ("CPU", "GPU") if guard == "swap-out" else ("GPU", "CPU")
     return (asked, draw_counts(u.total, taken, free)), (
         left,
@@ -193,11 +209,11 @@ def _pools(guard: str, u: Numbers, free: int, taken: int, moved: int) -> tuple[t
 
 
 def _right(guard: str) -> Decide:
-    return lambda a, u: by_demand(GUARDED[guard](a, u).demand, u)
+    return lambda a, u: by_demand(ASKED[guard](a, u).demand, u)
 
 
 WRONG: dict[str, Decide] = {}
-"""Every wrong way to decide, by the id of its obligation."""
+"""Every wrong way to decide where there is no index, by the id of its obligation."""
 
 
 def refute(guard: str, name: str, law: str, statement: str) -> Callable[[Decide], Decide]:
@@ -205,10 +221,12 @@ def refute(guard: str, name: str, law: str, statement: str) -> Callable[[Decide]
 
     def decorate(wrong: Decide) -> Decide:
         build, right = _performed(guard, law, wrong), _performed(guard, law, _right(guard))
-        full_name = f"{guard}.wrong.{name}"
-        unknowns, tell = (*UNKNOWNS, "elsewhere"), _told(guard, law, wrong)
+        hits, infix = (HITS, VARIANT_WITH_INDEX) if guard == WITH_HITS else ((), VARIANT)
+        full_name = f"{guard}{infix}{name}"
+        unknowns, tell = (*UNKNOWNS, *hits, "elsewhere"), _told(guard, law, wrong)
         AREA.add(full_name, Kind.REFUTATION, statement, build, unknowns=unknowns, law=law, right=right, tell=tell)
-        WRONG[f"{AREA.name}.{full_name}"] = wrong
+        if guard in GUARDED:
+            WRONG[f"{AREA.name}.{full_name}"] = wrong
         return wrong
 
     return decorate
@@ -216,7 +234,7 @@ def refute(guard: str, name: str, law: str, statement: str) -> Callable[[Decide]
 
 def _demand(guard: str, a: Algebra, u: Numbers, **changes: Any) -> Demand:
     """The right demand with some of its parts changed."""
-    return replace(GUARDED[guard](a, u).demand, **changes)
+    return replace(ASKED[guard](a, u).demand, **changes)
 
 
 def _append_of(a: Algebra, u: Numbers, seq: SequenceCounts, lookahead: Any) -> Decision:
@@ -515,7 +533,7 @@ def _swap_out_keeps_watermark(a: Algebra, u: Numbers) -> Decision:
 
 
 def _never_instead(guard: str, a: Algebra, u: Numbers, never: Any) -> Decision:
-    return replace(by_demand(GUARDED[guard](a, u).demand, u), never=never)
+    return replace(by_demand(ASKED[guard](a, u).demand, u), never=never)
 
 
 @refute(
@@ -568,6 +586,85 @@ def _never_forgets_held(a: Algebra, u: Numbers) -> Decision:
 )
 def _never_by_free(a: Algebra, u: Numbers) -> Decision:
     return _never_instead("allocate", a, u, is_never(_demand("allocate", a, u, attainable=u.free)))
+
+
+# -- with an index --------------------------------------------------------------------------------------
+
+
+def _hits_free_too(a: Algebra, u: Numbers) -> Decision:
+    demand = ASKED[WITH_HITS](a, u).demand
+    return by_demand(replace(demand, need=demand.need - u.cached_hits), u)
+
+
+refute(
+    WITH_HITS,
+    "hits-free-too",
+    "admission.hits-counted-once",
+    "Allocate that counts a cached hit as a block it has, and among the free ones it may take as well.",
+)(_hits_free_too)
+refute(
+    WITH_HITS,
+    "held-after-asking",
+    "admission.sound-allocate",
+    "The same, seen by what comes of it: what was free when it was asked is not free once its hits are held.",
+)(_hits_free_too)
+
+
+@refute(
+    WITH_HITS,
+    "held-hits-ignored",
+    "admission.precise-allocate",
+    "Allocate that counts a block anew although somebody owns it whom it could join.",
+)
+def _held_hits_ignored(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand(WITH_HITS, a, u, need=blocks_for(a, u.tokens + u.lookahead, u.block_size)), u)
+
+
+@refute(
+    WITH_HITS,
+    "lookahead-ignored",
+    "admission.sound-allocate",
+    "Allocate with hits that does not count lookahead slots.",
+)
+def _hits_lookahead_ignored(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand(WITH_HITS, a, u, need=blocks_for(a, u.tokens, u.block_size) - u.held_hits), u)
+
+
+@refute(
+    WITH_HITS,
+    "rounded-down",
+    "admission.sound-allocate",
+    "Allocate with hits that counts full blocks only.",
+)
+def _hits_rounded_down(a: Algebra, u: Numbers) -> Decision:
+    need = full_blocks(a, u.tokens + u.lookahead, u.block_size) - u.held_hits
+    return by_demand(_demand(WITH_HITS, a, u, need=need), u)
+
+
+@refute(WITH_HITS, "watermark-ignored", "admission.watermark", "Allocate with hits that leaves no watermark.")
+def _hits_watermark_ignored(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand(WITH_HITS, a, u, reserve=0), u)
+
+
+@refute(
+    WITH_HITS,
+    "total-for-free",
+    "admission.sound-allocate",
+    "Allocate with hits that compares with the size of the pool instead of with what is free in it.",
+)
+def _hits_total_for_free(a: Algebra, u: Numbers) -> Decision:
+    demand = ASKED[WITH_HITS](a, u).demand
+    return Decision(is_ok(demand, u.total), is_never(demand))
+
+
+@refute(
+    WITH_HITS,
+    "never-forgets-held-hits",
+    "admission.impossible-is-never",
+    "Allocate that hopes for its held hits to become free, and not to need them then: it waits for ever.",
+)
+def _never_forgets_held_hits(a: Algebra, u: Numbers) -> Decision:
+    return _never_instead(WITH_HITS, a, u, is_never(_demand(WITH_HITS, a, u, attainable=u.total)))
 
 
 OBLIGATIONS = AREA.obligations

@@ -12,6 +12,7 @@ from typing import Any
 
 from kvspec.model.cache import Cache
 from kvspec.model.columns import Column
+from kvspec.model.index import PUBLISH, Index
 from kvspec.model.pool import Conjunct, Pool
 from kvspec.model.steps import MICRO_STEPS
 from kvspec.theorems.obligation import PROOFS, Claim, Obligation
@@ -76,8 +77,19 @@ class WrittenWorld:
         self._states.append((word, pool))
         return pool
 
+    def index(self, word: str) -> Index:
+        """A cache of any size, with an index."""
+        index = state(Index, _prefix(word))
+        self.cache(word)
+        self._states.append((word, index))
+        return index
+
     def marks(self, word: str) -> Column:
         """A number at each entry."""
+        return column(word)
+
+    def labels(self, word: str) -> Column:
+        """A number at each content."""
         return column(word)
 
     def entry(self, word: str) -> Any:
@@ -123,13 +135,19 @@ def _called(word: str) -> str:
 def may_happen() -> list[Shorthand]:
     """That a micro-step is possible and its rule holds, for those that have one: what is required is long."""
     cache, at = state(Cache), somewhere()
+    index = state(Index)
+    rules = [everywhere(rule, index, at) for rule in PUBLISH.rules]
+    publishing = (*conjuncts(tree_of(PUBLISH.can(Maths(), index, at))), *rules)
     return [
-        Shorthand(
-            Name(f"may {step.name}"),
-            (*conjuncts(tree_of(step.can(Maths(), cache, at))), everywhere(step.rule, cache, at)),
-        )
-        for step in MICRO_STEPS.values()
-        if step.rule is not None
+        Shorthand(Name(f"may {PUBLISH.name}"), publishing),
+        *(
+            Shorthand(
+                Name(f"may {step.name}"),
+                (*conjuncts(tree_of(step.can(Maths(), cache, at))), everywhere(step.rule, cache, at)),
+            )
+            for step in MICRO_STEPS.values()
+            if step.rule is not None
+        ),
     ]
 
 

@@ -14,13 +14,14 @@ from typing import Any
 
 from kvspec import model
 from kvspec.model.cache import Cache
+from kvspec.model.index import Index
 from kvspec.model.pool import Conjunct, Pool
 from kvspec.writing.formulas import Every, Name, Tree
 from kvspec.writing.maths import Maths, Written, tree_of
 from kvspec.writing.memory import state
 from kvspec.writing.words import ANY, SPOKEN
 
-KINDS: dict[str, type[Any]] = {"pool": Pool, "cache": Cache}
+KINDS: dict[str, type[Any]] = {"pool": Pool, "cache": Cache, "index": Index}
 """What conjuncts are about, by the name that their functions give it."""
 
 
@@ -38,7 +39,7 @@ class Table:
 
 
 def tables() -> list[Table]:
-    """Every table of conjuncts of the model, those about pools before those about caches."""
+    """Every table of conjuncts of the model, those about pools before those about caches and their index."""
     order = [*KINDS.values(), None]
     return sorted(_tables(), key=lambda table: order.index(table.about))
 
@@ -71,7 +72,7 @@ def letters(conjunct: Conjunct) -> tuple[Name, ...]:
 
 def _letter(word: str, kind: str) -> str:
     # A function that serves whatever it is about calls it nothing in particular.
-    return ANY.get(kind, word) if word == "it" else SPOKEN.get(word, word)
+    return ANY.get(kind, SPOKEN.get(kind, word)) if word == "it" else SPOKEN.get(word, word)
 
 
 def written(table: Table) -> list[tuple[Conjunct, Tree]]:

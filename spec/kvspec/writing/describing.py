@@ -13,12 +13,15 @@ from kvspec import guards
 from kvspec.arithmetic import SequenceCounts
 from kvspec.guards import Demand, append_need, is_never, is_ok
 from kvspec.model.cache import At, Cache
-from kvspec.model.operations import COMPOSED, Part
+from kvspec.model.index import OWN_STEPS, STEPS, Index, IndexStep
+from kvspec.model.operations import COMPOSED, COMPOSED_WITH_INDEX, Part
 from kvspec.model.pool import Pool
 from kvspec.model.steps import MICRO_STEPS, MicroStep
 from kvspec.theorems.guards import UNDER_WAY
 from kvspec.theorems.operations import PARTS
 from kvspec.theorems.performing import Performing
+from kvspec.theorems.prefix import PARTS_WITH_INDEX
+from kvspec.theorems.requests import HITS
 from kvspec.vocabulary import GUARDED, OPERATIONS
 from kvspec.writing import conjuncts, example, life
 from kvspec.writing.docstrings import about, field_docs
@@ -28,7 +31,7 @@ from kvspec.writing.maths import Maths, Written, name, tree_of
 from kvspec.writing.memory import column, parts_of
 from kvspec.writing.shorthand import Shorthand, shortened
 from kvspec.writing.simplify import conjuncts as parts_of_all
-from kvspec.writing.steps import Assignment, action
+from kvspec.writing.steps import Assignment, action, on_index
 from kvspec.writing.words import COLUMNS, MEANINGS, SPOKEN, TABLES, UNITS, WHERE
 
 # -- words and state ------------------------------------------------------------------------------------
@@ -58,15 +61,15 @@ def words_and_state() -> Iterator[str]:
 
 
 def _state_rows() -> Iterator[tuple[str, ...]]:
-    docs = {**field_docs(Pool), **field_docs(Cache)}
-    for part in (*parts_of(Pool), *parts_of(Cache)):
+    docs = {**field_docs(Pool), **field_docs(Cache), **field_docs(Index)}
+    for part in (*parts_of(Pool), *parts_of(Cache), *parts_of(Index)):
         if part in COLUMNS:
             sort = COLUMNS[part]
             symbol = f"{part}({', '.join(SPOKEN.get(kind, kind) for kind in sort.index)})"
             value = f"{sort.value}, or ∅ for none" if sort.or_nothing else sort.value
             way = f"{', '.join(sort.index)} → {value}"
             yield code(symbol), words(_meaning(part, docs)), way, "ghost" if sort.ghost else ""
-        elif part not in parts_of(Cache) or part == "block_size":
+        elif part not in ("pool", "cache"):
             yield code(part), words(_meaning(part, docs)), UNITS.get(part, ""), ""
 
 
@@ -79,6 +82,7 @@ def _number_rows() -> Iterator[tuple[str, ...]]:
         yield _number(part, "a sequence", part, field_docs(SequenceCounts))
     for part in guard_numbers():
         yield _number(part, "a question to a guard", part, field_docs(Cache))
+    yield from (_number(part, "an allocate with hits", part, {}) for part in HITS if part not in guard_numbers())
     for part in parts_of(Demand):
         yield _number(part, "a guard's answer", part, field_docs(Demand))
     for part in ("others", *UNDER_WAY):
@@ -89,9 +93,15 @@ def _number(symbol: str, of: str, part: str, docs: dict[str, str]) -> tuple[str,
     return code(symbol), of, words(_meaning(part, docs)), UNITS.get(part, "")
 
 
+WITH_HITS = "allocate_with_hits"
+
+WRITTEN_GUARDS = tuple(each for op in GUARDED for each in ((op, WITH_HITS) if op == "allocate" else (op,)))
+"""Every operation with a guard; an allocate twice, without an index and with one."""
+
+
 def guard_numbers() -> tuple[str, ...]:
     """The numbers that guards are asked with, beside the counts of sequences."""
-    asked = [word for op in GUARDED for word in inspect.signature(_demand_of(op)).parameters]
+    asked = [word for op in WRITTEN_GUARDS for word in inspect.signature(_demand_of(op)).parameters]
     stated = {"a", "seqs", *field_docs(SequenceCounts)}
     return (*dict.fromkeys(word for word in asked if word not in stated), "free")
 
@@ -114,15 +124,32 @@ def micro_steps() -> Iterator[str]:
     )
     for step in MICRO_STEPS.values():
         yield from ("", f"### {step.name}", "", sentence(step.words), "", *block(_written(step)))
+    yield from ("", "### With an index", "")
+    yield from prose(
+        f"A device that can be asked for what it holds has {len(OWN_STEPS)} micro-steps besides; `d` is a block. A",
+        "published block that is free is *cached*. It is found no more once it is taken for something else, which is",
+        "all that eviction is. This is what the others mean for the index:",
+    )
+    yield from ("", *table(("micro-step", "requires besides", "does besides"), _on_index_rows()))
+    for own in OWN_STEPS.values():
+        yield from ("", f"### {own.name}", "", sentence(own.words), "", *block(_written(own)))
     yield ""
 
 
-def _written(step: MicroStep) -> Iterator[str]:
+def _on_index_rows() -> Iterator[tuple[str, ...]]:
+    for step in STEPS.values():
+        if step.plain is not None:
+            done = on_index(step)
+            told = "<br>".join(code(one.text) for one in done.does) or "nothing"
+            meant = ", ".join(code(f"{letter.text} = {meaning.text}") for letter, meaning in done.where.items())
+            asked = "<br>".join(code(fact) for fact in chained(parts_of_all(done.requires)))
+            yield link(code(step.name), step.name), asked, f"{told}, where {meant}" if meant else told
+
+
+def _written(step: MicroStep | IndexStep) -> Iterator[str]:
     done = action(step)
     yield f"{step.name}({', '.join(done.parameters)})"
-    yield from _labelled("requires", chained(parts_of_all(done.requires)))
-    if done.rule is not None and step.rule is not None:
-        yield from _labelled("", [done.rule.text])
+    yield from _labelled("requires", [*chained(parts_of_all(done.requires)), *(rule.text for rule in done.rules)])
     yield from _labelled("where", [f"{letter.text} = {meant.text}" for letter, meant in done.where.items()], ", ")
     yield from _labelled("does", _grouped(one for one in done.does if not one.ghost))
     yield from _labelled("ghosts", _grouped(one for one in done.does if one.ghost))
@@ -172,6 +199,12 @@ def operations() -> Iterator[str]:
     )
     yield from ("", *table(("operation", "what it means", "its loops"), _operation_rows()), "")
     yield from prose(
+        "Where there is a [prefix index](#with-an-index), the guard of an allocate is told what was found, and these",
+        "operations have other loops. A found block is held before anything else is taken, so that it is not taken",
+        "itself.",
+    )
+    yield from ("", *table(("operation", "its loops, with an index"), _with_index_rows()), "")
+    yield from prose(
         f"{len(GUARDED)} operations are admitted by a guard. It counts the blocks that the operation will take, the",
         "*need*, and compares. One sequence `s` of a group takes for an append",
     )
@@ -187,9 +220,19 @@ def _operation_rows() -> Iterator[tuple[str, ...]]:
         yield code(op), told, "<br>".join(f"{number}. {_part(op, part)}" for number, part in enumerate(parts, 1))
 
 
+def _with_index_rows() -> Iterator[tuple[str, ...]]:
+    for op, parts in COMPOSED_WITH_INDEX.items():
+        loops = (f"{_loop(part)} ({_theorem(PARTS_WITH_INDEX[op, part.step])})" for part in parts)
+        yield code(op), "<br>".join(f"{number}. {loop}" for number, loop in enumerate(loops, 1))
+
+
 def _part(op: str, part: Part) -> str:
-    said = f"{link(code(part.step), part.step)} on the {part.device.value.upper()}: {words(part.over)}"
+    said = _loop(part)
     return f"{said} ({_theorem(PARTS[op, part])})" if (op, part) in PARTS else said
+
+
+def _loop(part: Part) -> str:
+    return f"{link(code(part.step), part.step)} on the {part.device.value.upper()}: {words(part.over)}"
 
 
 def _theorem(obligation: str) -> str:
@@ -211,10 +254,11 @@ def _need_of_one() -> str:
 def _guard_rows() -> Iterator[tuple[str, ...]]:
     each = tree_of(append_need(Maths(), _one_of_several(), name("lookahead"), name("block_size")))
     together = Shorthand(Name(f"Σₛ need({SEQUENCE.text})"), (each,))
-    for op in GUARDED:
+    for op in WRITTEN_GUARDS:
         demand = demand_written(op)
         parts = [tree_of(getattr(demand, field.name)) for field in fields(Demand)]
-        yield code(op), *(code(part.text) for part in shortened(parts, [together]))
+        called = f"{code('allocate')}, with hits" if op == WITH_HITS else code(op)
+        yield called, *(code(part.text) for part in shortened(parts, [together]))
 
 
 def demand_written(op: str) -> Demand:

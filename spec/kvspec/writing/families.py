@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvspec.model.steps import MICRO_STEPS
+from kvspec.model.index import STEPS
 from kvspec.theorems.obligation import Obligation
-from kvspec.theorems.requests import GUARDED
+from kvspec.theorems.requests import ASKED
 
-OVER = (*MICRO_STEPS, *GUARDED)
+OVER = (*STEPS, *ASKED)
 
 ANY = "X"
 """What stands for the word."""

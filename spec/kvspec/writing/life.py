@@ -23,6 +23,7 @@ LIFE: tuple[tuple[Status | None, str, Status], ...] = (
     (Status.SWAPPED, "swap_in", Status.RUNNING),
     (Status.RUNNING, "preempt", Status.WAITING),
     *((status, "free", Status.ENDED) for status in LIVE),
+    *((status, "reset_index", status) for status in LIVE),
     *((status, "reset_all", Status.ENDED) for status in LIVE),
 )
 """From where (None: it is new), the operation, to where. An allocate that is refused leaves a new sequence waiting."""

@@ -92,6 +92,26 @@ STANDS_FOR: tuple[Limit, ...] = (
         "the judge's ledger has contents of the same kind",
     ),
     Limit(
+        "a key is the content itself",
+        "Managers find blocks by hashes of tokens, extra keys and the hash before. Here a block is published under "
+        "the content that its last slot ends, and `spells` says what its slots have then, whatever that is. How a key "
+        "is made is not spoken of.",
+        "what comes of keys that say less are wrong variants: `prefix.find.bent.*`",
+    ),
+    Limit(
+        "the run that is found is a number",
+        "How many blocks from the start of a prompt can be found is given, and the walk over them is counted: "
+        "`prefix.found.*`. That each of them is found under its own content is not part of that.",
+        "proved of one block: whatever is found can be taken over, `prefix.hit.either-way`",
+    ),
+    Limit(
+        "the order of eviction is of two blocks",
+        "The model hands out whichever free block it likes; what goes first is said of two arbitrary cached blocks, by "
+        "when they were used and where they stand in their row. Where two blocks hold the same prefix, *uses the "
+        "prefix too* is about the one that the sequence has.",
+        "judged at run time: `prefix.lru`, `prefix.descendants-first`",
+    ),
+    Limit(
         "copies and transfers happen at once",
         "Engines collect them and execute them in the next forward pass. Executed in the order in which they were "
         "decided, and before anything is written, they come to the same.",
@@ -128,10 +148,22 @@ NOT_ASKED: tuple[Limit, ...] = (
 
 NOT_IN_THE_MODEL: tuple[Limit, ...] = (
     Limit(
-        "prefix caching",
-        "A block that nobody owns is free, and what it holds is lost. Blocks that are kept to be found again by their "
-        "content are not in the model yet.",
-        "the laws count such blocks as *reclaimable* in managers that show them",
+        "an index on plain numbers",
+        "The manager that the enumeration plays has no index, and neither have the vectors: what a device with one "
+        "does is proved, and its wrong variants are refuted in a few blocks.",
+        "judged at run time, of managers that have one: the laws of `prefix`",
+    ),
+    Limit(
+        "an index of what was swapped",
+        "A block that was brought from the other device is never published again: when its KV was computed is not "
+        "known here. The other device has no index.",
+        "it may be published in a manager that knows; the judge's ledger does",
+    ),
+    Limit(
+        "what is computed on top of what is older than a reset",
+        "A block is of before a reset if it was taken before it. What is computed after a reset by a sequence whose "
+        "first blocks are older counts as new.",
+        "the law counts it in the same way: `prefix.reset`",
     ),
     Limit(
         "a preempted group that comes back in several pieces",

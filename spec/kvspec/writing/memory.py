@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from kvspec.model.cache import Cache
 from kvspec.model.columns import Column
+from kvspec.model.index import Index
 from kvspec.model.pool import Pool
 from kvspec.writing.formulas import Function, Memory, Put, PutRow, Read, Row, Tree
 from kvspec.writing.maths import Written, name, tree_of
@@ -79,4 +80,4 @@ def _part(part: str, hint: Any, prefix: str) -> Any:
     return name(part if part in SHARED else prefix + part)
 
 
-_PARTS = {part for kind in (Pool, Cache) for part in parts_of(kind)}
+_PARTS = {part for kind in (Pool, Cache, Index) for part in parts_of(kind)}

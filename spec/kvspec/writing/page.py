@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kvspec.laws import CATALOGUE
 from kvspec.theorems import OBLIGATIONS, UNPROVED
-from kvspec.theorems.obligation import PROOFS, Kind
+from kvspec.theorems.obligation import PROOFS, Kind, is_variant
 from kvspec.writing import describing, proving
 from kvspec.writing.markdown import block, contents, prose, slug
 
@@ -33,20 +33,21 @@ def model_markdown() -> str:
 def _title() -> Iterator[str]:
     proofs = sum(obligation.kind in PROOFS for obligation in OBLIGATIONS)
     refuted = [obligation.id for obligation in OBLIGATIONS if obligation.kind is Kind.REFUTATION]
-    wrong = sum(".wrong." in name for name in refuted)
+    wrong = sum(map(is_variant, refuted))
     yield from ("# The model, and what is proved of it", "")
     yield "Written by `make docs` from `spec/kvspec`; do not edit. Formulas come from the functions that are proved."
     yield ""
     yield from prose(
-        "This is what kvconform takes a KV cache with sharing, copy-on-write and swap to be, and what follows from",
-        "it. Three things are claimed, for any number of blocks, slots, sequences and steps:",
+        "This is what kvconform takes a KV cache with sharing, copy-on-write, swap and a prefix index to be, and what",
+        "follows from it. Four things are claimed, for any number of blocks, slots, sequences and steps:",
     )
     yield ""
     yield "1. No block is freed twice or lost, and every sequence reads back what was written for it."
     yield "2. An operation that its guard approved never runs out of blocks, and no guard refuses without a reason."
+    yield "3. Whoever takes a block over by its content finds in it just that prefix, computed, and of now."
     others = ", ".join(f"`{law}`" for law in UNPROVED)
     yield from prose(
-        f"3. Of the {len(CATALOGUE)} laws by which managers are judged, {len(_proved_laws())} follow from the model.",
+        f"4. Of the {len(CATALOGUE)} laws by which managers are judged, {len(_proved_laws())} follow from the model.",
         f"The others are about what code or a scheduler does: {others}.",
     )
     yield ""

@@ -131,6 +131,10 @@ def _of_operations(obligation: Obligation) -> list[Shorthand]:
     return _about_guards(obligation, requests.Numbers(**numbers))
 
 
+def _of_prefix(obligation: Obligation) -> list[Shorthand]:
+    return _of_operations(obligation) if obligation.id.startswith("prefix.allocate.") else []
+
+
 def _about_guards(obligation: Obligation, u: requests.Numbers) -> list[Shorthand]:
     a, found = Maths(), Shorthands()
     now, size = guards.under_way(u), u.block_size
@@ -166,15 +170,17 @@ def _about_guards(obligation: Obligation, u: requests.Numbers) -> list[Shorthand
 
 def _asked(a: Maths, u: requests.Numbers, obligation: Obligation) -> tuple[Any, Any]:
     """The need that the guard counts which the obligation is about, and what is free with every other group gone."""
-    guard = obligation.id.split(".")[1]
-    if guard not in requests.GUARDED:
+    area, guard = obligation.id.split(".")[:2]
+    if area == "prefix":
+        guard = requests.WITH_HITS
+    if guard not in requests.ASKED:
         return name("need"), u.total
-    request = requests.GUARDED[guard](a, u)
+    request = requests.ASKED[guard](a, u)
     return request.demand.need, request.alone
 
 
 def _numbers() -> requests.Numbers:
-    return requests.Numbers(**{word: name(word) for word in (*requests.UNKNOWNS, *guards.UNDER_WAY)})
+    return requests.Numbers(**{word: name(word) for word in (*requests.UNKNOWNS, *requests.HITS, *guards.UNDER_WAY)})
 
 
 AREAS: dict[str, Callable[[Obligation], list[Shorthand]]] = {
@@ -182,5 +188,6 @@ AREAS: dict[str, Callable[[Obligation], list[Shorthand]]] = {
     "copying": _of_copying,
     "guards": _of_guards,
     "operations": _of_operations,
+    "prefix": _of_prefix,
 }
 """The names that make the claims of an area short."""

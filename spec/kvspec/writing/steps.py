@@ -6,18 +6,19 @@ micro-step; must not know any of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from kvspec.model.cache import At, Cache, Rule
+from kvspec.model.index import Index, IndexStep
 from kvspec.model.steps import MicroStep
 from kvspec.writing.formulas import Choice, Every, Memory, Name, Number, Put, PutRow, Read, Row, Tree, root_of
 from kvspec.writing.maths import Maths, name, tree_of
 from kvspec.writing.memory import WrittenColumn, parts_of, state
 from kvspec.writing.rewriting import names_for, parts_below, settled
-from kvspec.writing.simplify import NOTHING, TRUE, conjuncts
-from kvspec.writing.words import ANY, ANY_OTHER, COLUMNS, LETTERS, WHERE
+from kvspec.writing.simplify import NOTHING, TRUE, conjunction, conjuncts
+from kvspec.writing.words import ANY, ANY_OTHER, COLUMNS, LETTERS, SPOKEN, WHERE
 
 THERE = "there"
 """How the other device is called."""
@@ -50,25 +51,46 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Action:
-    """A micro-step, written out. parameters: where it happens. rule: what it also requires. where: names it uses."""
+    """A micro-step, written out. parameters: where it happens. rules: what it also requires. where: names it uses."""
 
     parameters: tuple[str, ...]
     requires: Tree
-    rule: Every | None
+    rules: tuple[Every, ...]
     where: dict[Name, Tree]
     does: tuple[Assignment, ...]
 
 
-def action(step: MicroStep) -> Action:
+def action(step: MicroStep | IndexStep) -> Action:
     """What the step requires and does. It is written as it is where it is possible."""
-    cache, at = state(Cache), somewhere()
-    requires = tree_of(step.can(Maths(), cache, at))
-    after = step.do(Maths(conjuncts(requires)), cache, at)
-    rule = None if step.rule is None else everywhere(step.rule, cache, at)
-    does = [_plain(assignment) for assignment in assignments(cache, after)]
-    where, does = _with_names(does)
-    used = [requires, *([] if rule is None else [rule]), *where.values(), *(tree for one in does for tree in one.trees)]
-    return Action(_parameters(used), requires, rule, where, tuple(does))
+    if isinstance(step, IndexStep):
+        return _written_out(step, state(Index), step.rules)
+    return _written_out(step, state(Cache), () if step.rule is None else (step.rule,))
+
+
+def _written_out(step: Any, before: Any, asks: Sequence[Rule]) -> Action:
+    at = somewhere()
+    requires = tree_of(step.can(Maths(), before, at))
+    after = step.do(Maths(conjuncts(requires)), before, at)
+    rules = tuple(everywhere(rule, before, at) for rule in asks)
+    where, does = _with_names([_plain(assignment) for assignment in assignments(before, after)])
+    used = [requires, *rules, *where.values(), *(tree for one in does for tree in one.trees)]
+    return Action(_parameters(used), requires, rules, where, tuple(does))
+
+
+OF_INDEX = ("key", "written", "era")
+"""The columns of an index that micro-steps put something into."""
+
+
+def on_index(step: IndexStep) -> Action:
+    """What a micro-step of the cache requires of the index besides, and does to it."""
+    assert step.plain is not None
+    index, at = state(Index), somewhere()
+    known = conjuncts(tree_of(step.can(Maths(), index, at)))
+    plain = conjuncts(tree_of(step.plain.can(Maths(), index.cache, at)))
+    done = [_plain(one) for one in assignments(index, step.do(Maths(known), index, at))]
+    own = [one for one in done if isinstance(one.target, Read) and one.target.memory.text in OF_INDEX]
+    where, does = _with_names(own)
+    return Action((), conjunction(fact for fact in known if fact not in plain), (), where, tuple(does))
 
 
 def somewhere() -> At:
@@ -77,10 +99,10 @@ def somewhere() -> At:
     return At(**letters, source=state(Cache, f"{THERE}."))
 
 
-def everywhere(rule: Rule, cache: Cache, at: At) -> Every:
-    """A rule, of every reader or every slot."""
-    letter = name(ANY.get(rule.over, rule.over))
-    holds = rule.holds(Maths(), cache, at, letter)
+def everywhere(rule: Rule, state: Any, at: At) -> Every:
+    """A rule, of every reader or every slot of a cache or an index."""
+    letter = name(ANY.get(rule.over, SPOKEN.get(rule.over, rule.over)))
+    holds = rule.holds(Maths(), state, at, letter)
     assert isinstance(letter.tree, Name)
     return Every((letter.tree,), tree_of(holds))
 

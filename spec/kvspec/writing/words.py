@@ -32,8 +32,12 @@ COLUMNS: dict[str, Sort] = {
     "holds": Sort(("block", "slot"), "content"),
     "must": Sort(("entry", "slot"), "content", ghost=True),
     "computed": Sort(("entry",), "slots"),
+    "key": Sort(("block",), "content", or_nothing=True),
+    "written": Sort(("block",), "slots", ghost=True),
+    "era": Sort(("block",), "era"),
+    "spells": Sort(("content", "slot"), "content", ghost=True),
 }
-"""The columns of a cache, by name. One that is not listed is written all the same."""
+"""The columns of a cache and of an index, by name. One that is not listed is written all the same."""
 
 LETTERS: dict[str, str] = {
     "block": "bcd",
@@ -43,6 +47,7 @@ LETTERS: dict[str, str] = {
     "owners": "nmk",
     "content": "uvw",
     "slots": "lmn",
+    "era": "yz",
 }
 """Letters for something of a sort that has no name of its own."""
 
@@ -59,7 +64,7 @@ SPOKEN: dict[str, str] = {
 }
 """The letter of what a rule, an invariant or a claim speaks of, by its name in the code. Others keep their names."""
 
-WHERE: dict[str, str] = {"entry": "p", "other": "q", "slot": "o", "content": "kv"}
+WHERE: dict[str, str] = {"entry": "p", "other": "q", "slot": "o", "content": "kv", "block": "d"}
 """The letters of the place where a micro-step happens, which are those that claims have for it."""
 
 ANY: dict[str, str] = {"entry": "x", "number": "o"}
@@ -75,7 +80,11 @@ MEANINGS: dict[str, str] = {
     "held": "distinct blocks of that pool that the group itself holds",
     "moved": "blocks that the swap moves",
     "slot": "the slot that is written, counted from 0 in its block",
-    "content": "what is written",
+    "content": "what is written; of a publish and a hit, what the last slot of the block ends",
+    "block": "of a revive and a drop, the block that it is about",
+    "key": "content under which block b is published, and is found by",
+    "held_hits": "blocks of the prompt that are found and that somebody owns",
+    "cached_hits": "blocks of the prompt that are found and that are among the free ones",
     "now_free": "blocks that the pool can still give",
     "moves": "blocks that are still to be moved here",
     "table": "entries of the block table of the sequence whose turn it is",
@@ -107,6 +116,10 @@ UNITS: dict[str, str] = {
     "source": "device",
     "slot": "slot",
     "content": "content",
+    "block": "block",
+    "resets": "resets",
+    "held_hits": "blocks",
+    "cached_hits": "blocks",
     "now_free": "blocks",
     "taken": "blocks",
     "moves": "blocks",
@@ -121,6 +134,8 @@ UNITS: dict[str, str] = {
 TABLES: dict[str, str] = {
     "Invariant": "Of every pool, always: who owns what.",
     "Contents": "Of every device, always: what is read.",
+    "Published": "Of every device with an index, always: what is found.",
+    "Unpublished": "Of an index before anything happened.",
     "Pristine": "Of a pool before anything happened: where each induction starts.",
 }
 """What a table of conjuncts is about, by its label."""

@@ -25,6 +25,7 @@ from kvspec.vocabulary import (
     Operation,
     Preempt,
     ResetAll,
+    ResetIndex,
     Status,
     Step,
     SwapIn,
@@ -91,8 +92,11 @@ def choices(life: Life, scope: Scope, manners: Manners) -> list[Operation]:
 
 
 def _worth(op: Operation, manners: Manners) -> bool:
-    # A reset does nothing that freeing everybody does not.
-    return not (isinstance(op, ResetAll) or (isinstance(op, Allocate) and op.lookahead > manners.admits_with_lookahead))
+    # A reset does nothing that freeing everybody does not; there is no index.
+    return not (
+        isinstance(op, (ResetIndex, ResetAll))
+        or (isinstance(op, Allocate) and op.lookahead > manners.admits_with_lookahead)
+    )
 
 
 def _admissions_of_three(state: Manager, scope: Scope) -> Iterator[Operation]:
