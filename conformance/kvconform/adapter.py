@@ -23,6 +23,9 @@ from kvspec.vocabulary import Capability, Config, Device, Status, Verdict
 Copies = Iterable[tuple[int, int]]
 """Copy-on-write pairs (source block, destination block), both on the GPU."""
 
+Cached = int | Mapping[int, int]
+"""Tokens that an admission found in the prefix cache: for all its sequences, or by sequence id."""
+
 Moves = Iterable[tuple[int, int]] | Mapping[int, int]
 """Blocks moved by a swap: (source block on the one device, destination block on the other)."""
 
@@ -33,13 +36,15 @@ class Group:
 
     id: the group's number. seqs: its sequences in the order they joined; ended ones stay in the list only where the
     adapter declares `Order.FINISHED_STAY`. lookahead: slots (>= 0) that the operation at hand asks for beyond the
-    tokens. admitted_before: it held blocks before, and comes back after a preemption.
+    tokens. admitted_before: it held blocks before, and comes back after a preemption. extra: keys besides the tokens
+    that their KV depends on (adapter, salt).
     """
 
     id: int
     seqs: list[Seq] = field(default_factory=list)
     lookahead: int = 0
     admitted_before: bool = False
+    extra: tuple[str, ...] = ()
 
     def having(self, status: Status) -> list[Seq]:
         """The group's sequences of this status, in the order they joined."""
@@ -148,8 +153,13 @@ ANY_DOMAIN = Domain(block_sizes=range(1, 1 << 20))
 class Capabilities:
     """What cannot be seen from the methods that an adapter overrides.
 
-    lookahead: append (and the guards) heed `lookahead`. allocate_lookahead: what allocate does with it: "none" (it is
-    never asked), "reserved" (the guard counts it, the table does not hold it), "provided" (the table holds it).
+    admission: whether guards are asked first, or allocate and append themselves refuse ("try": they answer False, or
+    raise what is declared as out of blocks, and have changed nothing). prefix_caching: where `config.prefix_caching` is
+    set, whole blocks of computed KV are shared by all whose tokens begin alike, and allocate answers how many tokens it
+    took over. extra_keys: `group.extra` is heeded then. full_hits: who sees to it that a prompt which is cached whole
+    leaves a token to compute. lookahead: append (and the guards) heed `lookahead`. allocate_lookahead: what allocate
+    does with it: "none" (it is never asked), "reserved" (the guard counts it, the table does not hold it), "provided"
+    (the table holds it).
     groups: allocate admits groups of several sequences that share a prompt. watermark: `config.watermark_blocks` is
     honoured. outcomes: whether guards answer "two" verdicts (a bool, or OK and NO) or "three" (OK, LATER, NEVER; guards
     that answer a bool may still be among them). failures: "atomic" where an operation that fails, even past a refusing
@@ -158,6 +168,10 @@ class Capabilities:
     step, "as-issued", or with "transfers-first".
     """
 
+    admission: Literal["predicate", "try"] = "predicate"
+    prefix_caching: bool = False
+    extra_keys: bool = False
+    full_hits: Literal["manager", "caller"] = "manager"
     lookahead: bool = False
     allocate_lookahead: Literal["none", "reserved", "provided"] = "none"
     groups: bool = False
@@ -210,8 +224,12 @@ class Adapter:
         """Forget everything and begin with a fresh manager of this configuration. Called many times: be quick."""
         raise NotImplementedError
 
-    def allocate(self, group: Group) -> bool | None:
-        """Give each waiting sequence of the group a block table for all its tokens."""
+    def allocate(self, group: Group) -> bool | Cached | None:
+        """Give each waiting sequence of the group a block table for all its tokens.
+
+        With prefix caching it answers how many tokens, from the first on, are cached already and need not be computed:
+        one number for all sequences, or one for each by its id. False says out of blocks.
+        """
         raise NotImplementedError
 
     def append(self, seq: Seq) -> Copies | bool | None:
@@ -277,14 +295,21 @@ class Adapter:
         """Preemption by recompute: the running sequences give their blocks back and will be allocated again."""
         raise NotImplementedError
 
+    def reset_index(self) -> bool | None:
+        """Drop the prefix index: nothing that was computed before may be a hit again. False says: not now."""
+        raise NotImplementedError
+
     def reset_all(self) -> None:
-        """Forget every sequence, without a new start."""
+        """Forget every sequence and, with prefix caching, the index, without a new start."""
         raise NotImplementedError
 
     # -- hooks -----------------------------------------------------------------------------------------------
 
     def sync(self, seq: Seq) -> None:
         """The sequence's tokens or status have changed (after a step, an admission, a swap, a preemption)."""
+
+    def step(self, batch: Sequence[tuple[Seq, int]]) -> None:
+        """The forward pass has computed these sequences up to so many tokens; their new tokens come afterwards."""
 
     # -- what can be shown -----------------------------------------------------------------------------------
 
@@ -327,6 +352,7 @@ BY_METHOD: dict[str, Capability] = {
     "append": Capability.APPEND,
     "fork": Capability.FORK,
     "preempt": Capability.PREEMPT,
+    "reset_index": Capability.RESET_INDEX,
     "reset_all": Capability.RESET,
     "can_allocate": Capability.GUARD_ALLOCATE,
     "can_append": Capability.GUARD_APPEND,
@@ -350,6 +376,8 @@ def overrides(adapter: Adapter, method: str) -> bool:
 
 
 CHOICES = {
+    "admission": ("predicate", "try"),
+    "full_hits": ("manager", "caller"),
     "allocate_lookahead": ("none", "reserved", "provided"),
     "outcomes": ("two", "three"),
     "failures": ("unspecified", "atomic"),
@@ -373,8 +401,10 @@ ARGUMENTS = {
     "swap_out": ("group",),
     "swap_in": ("group",),
     "preempt": ("group",),
+    "reset_index": (),
     "reset_all": (),
     "sync": ("seq",),
+    "step": ("batch",),
     "block_numbers": ("device", "config"),
     "refcount": ("device", "block"),
     "free_blocks": ("device",),
@@ -465,7 +495,15 @@ def capabilities_of(adapter: Adapter) -> frozenset[Capability]:
     if overrides(adapter, "swap_out"):
         found.add(Capability.SWAP)
     declared = adapter.capabilities
+    asked = [name for name in ("can_allocate", "can_append") if overrides(adapter, name)]
+    if declared.admission == "try" and asked:
+        raise AdapterMistake(f'{type(adapter).__name__} defines {asked[0]}, but declares admission="try"')
     flags = {
+        Capability.PREFIX_CACHING: declared.prefix_caching,
+        Capability.EXTRA_KEYS: declared.prefix_caching and declared.extra_keys,
+        Capability.LEAVES_ONE: declared.prefix_caching and declared.full_hits == "manager",
+        Capability.TRY_ALLOCATE: declared.admission == "try",
+        Capability.TRY_APPEND: declared.admission == "try" and Capability.APPEND in found,
         Capability.LOOKAHEAD: declared.lookahead,
         Capability.GROUPS: declared.groups,
         Capability.WATERMARK: declared.watermark,

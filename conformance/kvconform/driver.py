@@ -24,6 +24,7 @@ from kvspec.vocabulary import (
     Operation,
     Preempt,
     ResetAll,
+    ResetIndex,
     Result,
     Status,
     Step,
@@ -42,7 +43,7 @@ class Outcome:
     of its blocks. result, error, error_kind: how it ended. where: the adapter call that was under
     way. failed, failed_row: the sequence whose append failed, its row before. moved: the sequences that it was carried
     through for. transfers: copies and moves that it ordered. arrivals, writings: what a step brought and wrote.
-    again: a free of a sequence that had ended before.
+    again: a free of a sequence that had ended before. cached: tokens that an admission took over, by sequence.
     """
 
     result: Result = Result.OK
@@ -61,6 +62,7 @@ class Outcome:
     arrivals: Sequence[Arrival] = ()
     writings: Sequence[Writing] = ()
     again: bool = False
+    cached: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def refused(self) -> bool:
@@ -105,6 +107,9 @@ class Driver:
         self.capabilities = capabilities
         self.devices = (Device.GPU, Device.CPU) if Capability.SWAP in capabilities else (Device.GPU,)
         self.calling = ""  # the adapter call that is under way
+        tries = {Capability.TRY_ALLOCATE: "allocate", Capability.TRY_APPEND: "append"}
+        self._tried = {method for capability, method in tries.items() if capability in capabilities}
+        self._steps = type(adapter).step is not Adapter.step
         self._transfers_first = adapter.capabilities.step_order == "transfers-first"
 
     # -- observing -------------------------------------------------------------------------------------------
@@ -230,13 +235,27 @@ class Driver:
             raise
         except Exception as error:
             outcome.error, outcome.error_kind = error, self.adapter.classify(error)
-            ran_out = outcome.error_kind is ErrorKind.OUT_OF_BLOCKS
-            outcome.result = Result.OUT_OF_BLOCKS if ran_out else Result.RAISED
+            if outcome.error_kind is ErrorKind.OUT_OF_BLOCKS:
+                self._ran_out(outcome, method)
+            else:
+                outcome.result = Result.RAISED
             raise _Stop from None
         if answer is False and not method.startswith("can_"):
-            outcome.result = Result.OUT_OF_BLOCKS
+            self._ran_out(outcome, method)
             raise _Stop
         return answer
+
+    def _ran_out(self, outcome: Outcome, method: str) -> None:
+        """The adapter says that it cannot be done: a refusal, where trying is how one asks."""
+        tried = method in self._tried and not outcome.moved
+        outcome.result = Result.REFUSED if tried or method == "reset_index" else Result.OUT_OF_BLOCKS
+        if tried:
+            outcome.verdict = outcome.asked_again = Verdict.NO
+
+    def _approve(self, outcome: Outcome, method: str) -> None:
+        """It was done; where trying is how one asks, that is the answer."""
+        if method in self._tried:
+            outcome.verdict = outcome.asked_again = Verdict.OK
 
     def _ask(self, outcome: Outcome, guard: Capability, subject: Group | Seq, force: bool) -> None:
         """Ask the guard twice (it must not matter), and stop where it refuses."""
@@ -283,15 +302,32 @@ class Driver:
     def _allocate(self, op: Allocate, group: Group, outcome: Outcome) -> None:
         self._ask(outcome, Capability.GUARD_ALLOCATE, group, op.force)
         seqs = group.waiting
-        self._call(outcome, "allocate", group)
-        self.world.admit(seqs)
+        answer = self._call(outcome, "allocate", group)
+        self._approve(outcome, "allocate")
+        outcome.cached = self._cached(answer, seqs)
+        self.world.admit(seqs, outcome.cached)
+        self.ledger.begun_before_reset.difference_update([seq.id for seq in seqs])
         outcome.moved = seqs
         self._sync(outcome, seqs)
+
+    def _cached(self, answer: Any, seqs: list[Seq]) -> dict[int, int]:
+        """Tokens that the manager took over from its cache, by sequence; empty without prefix caching."""
+        if not self.world.config.prefix_caching or answer is None or isinstance(answer, bool):
+            return {}
+        found = {}
+        for seq in seqs:
+            number = _whole(answer.get(seq.id, 0) if isinstance(answer, Mapping) else answer)
+            if number is None or not 0 <= number <= len(seq.tokens):
+                wanted = f"the number of cached tokens, for sequence {seq.id} from 0 to {len(seq.tokens)}"
+                raise AdapterMistake(self._says("allocate", answer, wanted))
+            found[seq.id] = number
+        return found
 
     def _append(self, op: Append, group: Group, outcome: Outcome) -> None:
         self._ask(outcome, Capability.GUARD_APPEND, group, op.force)
         rows = {seq.id: self.ledger.rows[seq.id].blocks for seq in group.running}
         self._append_all(group.running, rows, outcome)
+        self._approve(outcome, "append")
 
     def _append_all(self, seqs: list[Seq], rows: dict[int, list[int]], outcome: Outcome) -> None:
         for seq in seqs:
@@ -324,6 +360,8 @@ class Driver:
         scheduled = [seq for seq in self.world.seqs.values() if seq.scheduled]
         outcome.moved = scheduled
         outcome.writings = [self.ledger.write(seq) for seq in scheduled]
+        if self._steps:
+            self._call(outcome, "step", [(seq, seq.upto) for seq in scheduled])
         self._sync(outcome, self.world.receive(op))
 
     def _fork(self, op: Fork, group: Group, outcome: Outcome) -> None:
@@ -339,6 +377,8 @@ class Driver:
             raise
         for source, target in copies:  # none, unless the tail is copied at the fork
             self._transfer(outcome, Transfer(Device.GPU, source, Device.GPU, target, copy=True))
+        if parent.id in self.ledger.begun_before_reset:
+            self.ledger.begun_before_reset.add(child.id)
         outcome.moved = [child]
         self._sync(outcome, [child])
 
@@ -393,8 +433,13 @@ class Driver:
         if not outcome.again:
             self.world.end(seq)
 
+    def _reset_index(self, op: ResetIndex, group: None, outcome: Outcome) -> None:
+        self._call(outcome, "reset_index")
+        self.ledger.reset_index()
+
     def _reset_all(self, op: ResetAll, group: None, outcome: Outcome) -> None:
         self._call(outcome, "reset_all")
+        self.ledger.reset_index()
         self.world.end_all()
 
     def _sync(self, outcome: Outcome, seqs: list[Seq]) -> None:
@@ -413,5 +458,6 @@ _PERFORM: dict[type[Operation], Callable[[Driver, Any, Any, Outcome], None]] = {
     SwapIn: Driver._swap_in,
     Preempt: Driver._preempt,
     Free: Driver._free,
+    ResetIndex: Driver._reset_index,
     ResetAll: Driver._reset_all,
 }

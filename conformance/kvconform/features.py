@@ -35,6 +35,8 @@ def used(operations: Sequence[Operation], config: Config) -> frozenset[str]:
         found.add("lookahead")
     if config.watermark_blocks:
         found.add("watermark")
+    if config.prefix_caching:
+        found.add("prefix-caching")
     last = operations[-1] if operations else None
     if getattr(last, "force", False):
         found.add("forced")

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kvconform.adapter import Seq
+from kvconform.cached import Cached
 from kvspec.vocabulary import Config, Device, Status
 
 GARBAGE = 0
@@ -69,6 +70,10 @@ class Ledger:
         self.owners: dict[Device, dict[int, dict[int, int]]] = {Device.GPU: {}, Device.CPU: {}}  # block: {seq: index}
         self.pending: list[Transfer] = []
         self.swapped: set[int] = set()  # sequences that were swapped since the last step
+        self.cached = Cached() if config.prefix_caching else None
+        self.now = 0  # operations so far
+        self.begun_before_reset: set[int] = set()  # sequences some of whose KV was computed before the index was reset
+        self.claims: dict[int, int] = {}  # the prefix that a GPU block was last given out for
         self._contents: dict[tuple[Device, int], list[int]] = {}
         self._seqs: dict[int, Seq] = {}
 
@@ -112,6 +117,18 @@ class Ledger:
     def entries(self, seqs: Iterable[Seq]) -> int:
         """Entries in the rows of these sequences."""
         return sum(len(self.rows[seq.id].blocks) for seq in seqs if seq.id in self.rows)
+
+    def reset_index(self) -> None:
+        """The prefix index was dropped."""
+        if self.cached is not None:
+            self.cached.reset()
+            self.begun_before_reset = {seq.id for seq in self._seqs.values() if seq.computed}
+
+    def claim(self, seq: Seq, block: int, index: int) -> None:
+        """A GPU block was given to a sequence for these slots of its tokens."""
+        stop = min((index + 1) * self.block_size, len(seq.prefixes))
+        if index * self.block_size < stop:
+            self.claims[block] = seq.prefixes[stop - 1]
 
     # -- contents --------------------------------------------------------------------------------------------
 
@@ -185,8 +202,21 @@ class Ledger:
             self.content(row.device, block)[offset] = mine
             if len(owners[block]) > 1:
                 self._meet_others(writing, row.device, block, offset, mine)
+        if self.cached is not None:
+            self._complete(self.cached, seq, row)
         seq.computed = seq.upto
         return writing
+
+    def _complete(self, cached: Cached, seq: Seq, row: Row) -> None:
+        """Note the blocks whose last slot this sequence has just computed, if it has computed its whole row since the
+        index was last reset: a manager may, but need not, publish what comes after KV that was computed before.
+        """
+        size = self.block_size
+        if seq.id in self.begun_before_reset:
+            return
+        for index in range(seq.computed // size, min(seq.upto // size, len(row.blocks))):
+            parent = seq.prefixes[index * size - 1] if index else 0
+            cached.computed(row.blocks[index], seq.prefixes[(index + 1) * size - 1], parent, self.now)
 
     def _meet_others(self, writing: Writing, device: Device, block: int, offset: int, mine: int) -> None:
         for other, index in self.readers(device, block):

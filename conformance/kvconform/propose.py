@@ -26,6 +26,7 @@ from kvspec.vocabulary import (
     Operation,
     Preempt,
     ResetAll,
+    ResetIndex,
     Status,
     Step,
     SwapIn,
@@ -83,6 +84,7 @@ BASE_WEIGHTS = {
     "swap_in": 40,
     "preempt": 8,
     "free": 8,
+    "reset_index": 2,
     "reset_all": 1,
 }
 
@@ -98,7 +100,8 @@ def configuration(domain: Domain, capabilities: frozenset[Capability], pick: Cho
     watermark = 0
     if Capability.WATERMARK in capabilities:
         watermark = min(gpu, pick.choose([0, 0, 0, 0, 1, 1, 2, gpu // 2, gpu]))
-    return Config(size, gpu, cpu, watermark, max_model_len=size * (gpu + 2))
+    caching = Capability.PREFIX_CACHING in capabilities and pick.chance(50)
+    return Config(size, gpu, cpu, watermark, max_model_len=size * (gpu + 2), prefix_caching=caching)
 
 
 def style(config: Config, pick: Chooser) -> Style:
@@ -135,6 +138,7 @@ def candidates(run: Run) -> dict[str, list[int]]:
     found["free"] = [
         seq.id for seq in world.seqs.values() if seq.status is not Status.WAITING or seq.group.id in run.hopeless
     ] + list(world.ended)[-1:]
+    found["reset_index"] = [0] if run.config.prefix_caching else []
     found["reset_all"] = [0]
     for kind, group in run.refused:
         if group in found[kind]:
@@ -220,8 +224,32 @@ def _allocate(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
     first = _next(run, [*run.world.seqs, *run.world.ended])
     count = pick.choose([1, 1, 1, 2, 3]) if Capability.GROUPS in run.capabilities else 1
     group = _next(run, [*run.world.groups, *(seq.group.id for seq in run.world.ended.values())])
-    tokens = _tokens(_prompt_length(run, style, pick), pick)
-    return Allocate(group, tuple(range(first, first + count)), tokens, lookahead)
+    length = _prompt_length(run, style, pick)
+    seqs = tuple(range(first, first + count))
+    if not run.config.prefix_caching:
+        return Allocate(group, seqs, _tokens(length, pick), lookahead)
+    known, extra = _known_prefix(run, length, pick)
+    tokens = known + _tokens(length - len(known), pick)
+    return Allocate(group, seqs, tokens, lookahead, extra=extra)
+
+
+EXTRA: list[tuple[str, ...]] = [(), (), (), ("a",), ("b",)]
+NO_EXTRA: list[tuple[str, ...]] = [()]
+
+
+def _known_prefix(run: Run, length: int, pick: Chooser) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The beginning of a prompt that begins like a sequence that is or was there, and its extra keys, mostly."""
+    others = [*run.world.seqs.values(), *list(run.world.ended.values())[-RECENT:]]
+    keys = EXTRA if Capability.EXTRA_KEYS in run.capabilities else NO_EXTRA
+    if not others or pick.chance(25):
+        return (), pick.choose(keys)
+    other, size = pick.choose(others), run.config.block_size
+    # Up to a block boundary, or a token beside one; else everything.
+    stop = pick.choose([size, 2 * size, 3 * size, size + 1, 2 * size - 1, len(other.tokens), len(other.tokens)])
+    return tuple(other.tokens[: min(stop, length)]), other.group.extra if pick.chance(85) else pick.choose(keys)
+
+
+RECENT = 6  # sequences that have ended, whose prefixes may still be cached
 
 
 def _lookahead(run: Run, style: Style, pick: Chooser) -> int:
@@ -280,6 +308,10 @@ def _free_one(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
     return Free(subject, pick.choose(["finished", "aborted"]))
 
 
+def _reset_index(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    return ResetIndex()
+
+
 def _reset_all(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
     return ResetAll()
 
@@ -293,6 +325,7 @@ _MAKERS: dict[str, Callable[[Run, int, Style, Chooser], Operation]] = {
     "swap_in": _swap_in,
     "preempt": _preempt,
     "free": _free_one,
+    "reset_index": _reset_index,
     "reset_all": _reset_all,
 }
 

@@ -5,10 +5,12 @@ Knows kvref's interface; the kit treats it like any third party's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import kvref
 from kvconform.adapter import Adapter, Capabilities, Group, Seq
+from kvref import Tokens
 from kvspec.vocabulary import Config, Device, Verdict
 
 DEVICES = {Device.GPU: kvref.Device.GPU, Device.CPU: kvref.Device.CPU}
@@ -25,6 +27,8 @@ class ReferenceAdapter(Adapter):
     name: ClassVar[str] = "reference"
     forkable: ClassVar[bool] = True
     capabilities = Capabilities(
+        prefix_caching=True,
+        extra_keys=True,
         lookahead=True,
         allocate_lookahead="provided",
         groups=True,
@@ -51,22 +55,31 @@ class ReferenceAdapter(Adapter):
             num_gpu_blocks=config.num_gpu_blocks,
             num_cpu_blocks=config.num_cpu_blocks,
             watermark_blocks=config.watermark_blocks,
+            prefix_caching=config.prefix_caching,
         )
+        self._caching = config.prefix_caching
 
     def can_allocate(self, group: Group) -> Verdict:
         """Ask for admission, or for the way back after a preemption."""
         if self._returns(group):
             return VERDICTS[self.manager.can_readmit(group.id, group.lookahead)]
-        seqs = group.waiting
-        return VERDICTS[self.manager.can_allocate(group.id, [s.id for s in seqs], len(seqs[0].tokens), group.lookahead)]
+        return VERDICTS[self.manager.can_allocate(*self._request(group))]
 
-    def allocate(self, group: Group) -> None:
-        """Admit, or bring back."""
+    def allocate(self, group: Group) -> int | dict[int, int]:
+        """Admit, or bring back; how many tokens were cached."""
         if self._returns(group):
-            self.manager.readmit(group.id, group.lookahead)
-        else:
-            seqs = group.waiting
-            self.manager.allocate(group.id, [s.id for s in seqs], len(seqs[0].tokens), group.lookahead)
+            cached = self.manager.readmit(group.id, group.lookahead)
+            return dict(zip([seq.id for seq in group.waiting], cached, strict=True)) if self._caching else 0
+        return self.manager.allocate(*self._request(group))
+
+    def _request(self, group: Group) -> tuple[int, list[int], Tokens, int, tuple[str, ...]]:
+        seqs = group.waiting
+        tokens = self._tokens(seqs[0].tokens)
+        return group.id, [seq.id for seq in seqs], tokens, group.lookahead, group.extra
+
+    def _tokens(self, ids: list[int]) -> Tokens:
+        """With prefix caching the ids, else how many: kvref looks no further."""
+        return list(ids) if self._caching else len(ids)
 
     def _returns(self, group: Group) -> bool:
         return any(seq.id in self.manager for seq in group.waiting) and group.admitted_before
@@ -80,8 +93,13 @@ class ReferenceAdapter(Adapter):
         return self.manager.append(seq.id, seq.lookahead)
 
     def fork(self, parent: Seq, child: Seq) -> None:
-        """Share the row."""
-        self.manager.fork(parent.id, child.id, child.unseen)
+        """Share the row; the child's own tokens follow."""
+        if not self._caching:
+            self.manager.fork(parent.id, child.id, child.unseen)
+            return
+        self.manager.fork(parent.id, child.id, 0)
+        if child.unseen:
+            self.manager.add_tokens(child.id, child.tokens[child.upto :])
 
     def can_swap_out(self, group: Group) -> Verdict:
         """Ask for the CPU pool."""
@@ -108,6 +126,10 @@ class ReferenceAdapter(Adapter):
         if seq.group.admitted_before or seq.id in self.manager:
             self.manager.free(seq.id)
 
+    def reset_index(self) -> None:
+        """Forget what is cached."""
+        self.manager.reset_index()
+
     def reset_all(self) -> None:
         """Forget everything."""
         self.manager.reset()
@@ -116,7 +138,13 @@ class ReferenceAdapter(Adapter):
         """Tell kvref of tokens that a step produced."""
         grown = len(seq.tokens) - self.manager.num_tokens(seq.id) if seq.id in self.manager else 0
         if grown > 0:
-            self.manager.add_tokens(seq.id, grown)
+            self.manager.add_tokens(seq.id, self._tokens(seq.tokens[-grown:]))
+
+    def step(self, batch: Sequence[tuple[Seq, int]]) -> None:
+        """Tell kvref what is computed now."""
+        if self._caching:
+            for seq, _ in batch:
+                self.manager.computed(seq.id)
 
     def block_table(self, seq: Seq) -> list[int]:
         """The row."""

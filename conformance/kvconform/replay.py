@@ -88,11 +88,11 @@ def rerun(file: TraceFile, target: Target) -> Replayed:
         violations = _violations(file, start, replayed)
     except AdapterMistake as error:
         raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
-    for violation in violations:
-        if violation.law.id == file.law:
-            replayed.shows = replayed.shows or violation
-        elif violation.law.level is Level.MUST:
-            replayed.others.append(violation)
+    shown = [violation for violation in violations if violation.law.id == file.law]
+    # A law that does not end a run may be broken more than once: the trace was kept for what its header says.
+    meant = [violation for violation in shown if violation.op == file.header.get("at")]
+    replayed.shows = next(iter(meant or shown), None)
+    replayed.others = [v for v in violations if v.law.id != file.law and v.law.level is Level.MUST]
     return replayed
 
 

@@ -188,7 +188,7 @@ class Run:
         if "accounting.spendable" not in self.judge.bench.laws or self.world.seqs:
             return
         atomic = Capability.ATOMIC_FAILURES in self.capabilities
-        guarded = Capability.GUARD_ALLOCATE in self.capabilities
+        guarded = not self.capabilities.isdisjoint((Capability.GUARD_ALLOCATE, Capability.TRY_ALLOCATE))
         total = self.config.num_gpu_blocks
         blocks: list[int] = []
         last, forced = 1, False

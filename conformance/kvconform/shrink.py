@@ -289,6 +289,8 @@ def _smaller_config(trace: Trace) -> Iterator[Trace]:
         for smaller in dict.fromkeys((0, value // 2, value - 1)):
             if 0 <= smaller < value:
                 yield replace(trace, config=replace(trace.config, **{name: smaller}))
+    if trace.config.prefix_caching:
+        yield replace(trace, config=replace(trace.config, prefix_caching=False))
 
 
 def _simpler_operations(trace: Trace) -> Iterator[Trace]:
@@ -305,6 +307,8 @@ def _simpler(op: Operation) -> Iterator[Operation]:
             if 0 <= less < op.lookahead:
                 yield replace(op, lookahead=less)
     if isinstance(op, Allocate):
+        if op.extra:
+            yield replace(op, extra=())
         for last in range(len(op.seqs) - 1, 0, -1):
             yield replace(op, seqs=op.seqs[:last])
         if op.tokens:

@@ -88,7 +88,7 @@ def config_from_json(data: Any) -> Config:
     if not isinstance(data, dict):
         raise TraceError("config is an object")
     known = {f.name for f in fields(Config)}
-    later = {"sliding_window": None, "prefix_caching": False, "kv_groups": 1}
+    later = {"sliding_window": None, "kv_groups": 1}
     for key, value in data.items():
         same = key in later and value == later[key] and type(value) is type(later[key])
         if key not in known and not same:
@@ -123,6 +123,8 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
         device.value: {"free": free, "reclaimable": 0, "reserved": 0, "pending": 0}
         for device, free in entry.counts.items()
     }
+    if outcome.cached:
+        line["cached_tokens"] = max(outcome.cached.values())
     copies = [[t.source, t.target] for t in outcome.transfers if t.copy]
     moves = [
         [t.source_device.value, t.source, t.target_device.value, t.target] for t in outcome.transfers if not t.copy

@@ -6,7 +6,7 @@ answers beyond what became of each operation, nor what slots hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kvconform.adapter import Group, Order, Seq
@@ -22,6 +22,7 @@ from kvspec.vocabulary import (
     Operation,
     Preempt,
     ResetAll,
+    ResetIndex,
     Status,
     Step,
     SwapIn,
@@ -35,12 +36,16 @@ class Prefixes:
     """Interns token prefixes: equal prefixes have equal numbers, 0 is never one (it stands for garbage)."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._numbers: dict[tuple[object, object], int] = {}
 
-    def extend(self, prefixes: list[int], tokens: Iterable[int]) -> None:
+    def root(self, extra: tuple[str, ...]) -> int:
+        """The number of the empty prefix under these keys."""
+        return self._numbers.setdefault(("", extra), len(self._numbers) + 1) if extra else 0
+
+    def extend(self, prefixes: list[int], tokens: Iterable[int], root: int = 0) -> None:
         """Append the numbers of the prefixes that end in each of the tokens."""
         numbers = self._numbers
-        last = prefixes[-1] if prefixes else 0
+        last = prefixes[-1] if prefixes else root
         for token in tokens:
             last = numbers.setdefault((last, token), len(numbers) + 1)
             prefixes.append(last)
@@ -95,6 +100,8 @@ class World:
                 return f"group {op.group} is unknown: a new group needs tokens"
             if [seq.id for seq in group.waiting] != list(op.seqs) or not op.seqs:
                 return f"group {op.group} does not wait with just these sequences"
+            if op.extra:
+                return "a group that comes back has its extra keys already"
         else:
             if group is not None:
                 return f"group {op.group} exists already"
@@ -104,6 +111,8 @@ class World:
                 return "a new group needs at least one sequence, with ids of their own"
             if len(op.seqs) > 1 and Capability.GROUPS not in self.capabilities:
                 return "the manager admits no groups of several sequences"
+            if op.extra and not (self.config.prefix_caching and Capability.EXTRA_KEYS in self.capabilities):
+                return "extra keys mean something with prefix caching only, where the manager has them"
         return self._slots(op.lookahead)
 
     def _append(self, op: Append) -> str | None:
@@ -190,6 +199,9 @@ class World:
             return "the engine releases nothing that is scheduled"
         return None
 
+    def _reset_index(self, op: ResetIndex) -> str | None:
+        return None if self.config.prefix_caching else "there is no index without prefix caching"
+
     def _reset_all(self, op: ResetAll) -> str | None:
         return self._release(self.seqs.values())
 
@@ -208,7 +220,7 @@ class World:
 
     def _group_of(self, op: Operation) -> Group | None:
         if isinstance(op, Allocate) and op.tokens is not None:
-            group = self.groups[op.group] = Group(op.group)
+            group = self.groups[op.group] = Group(op.group, extra=op.extra)
             for seq_id in op.seqs:
                 self._join(group, seq_id, op.tokens)
             return group
@@ -223,7 +235,7 @@ class World:
 
     def _join(self, group: Group, seq_id: int, tokens: Iterable[int]) -> Seq:
         seq = Seq(seq_id, group, list(tokens))
-        self.prefixes.extend(seq.prefixes, seq.tokens)
+        self.prefixes.extend(seq.prefixes, seq.tokens, self.prefixes.root(group.extra))
         self.seqs[seq_id] = seq
         group.seqs.append(seq)
         return seq
@@ -243,10 +255,11 @@ class World:
         del self.seqs[seq.id]
         seq.group.seqs.remove(seq)
 
-    def admit(self, seqs: Iterable[Seq]) -> None:
-        """The sequences have a block table for all their tokens."""
+    def admit(self, seqs: Iterable[Seq], cached: Mapping[int, int]) -> None:
+        """The sequences have a block table for all their tokens. cached: tokens that are computed already, by id."""
         for seq in seqs:
-            seq.status, seq.upto, seq.computed, seq.scheduled = Status.RUNNING, len(seq.tokens), 0, True
+            seq.status, seq.upto, seq.scheduled = Status.RUNNING, len(seq.tokens), True
+            seq.computed = cached.get(seq.id, 0)
             seq.scheduled_lookahead = 0
             seq.group.admitted_before = True
 
@@ -316,5 +329,6 @@ _CHECKS: dict[type[Operation], Callable[[World, Any], str | None]] = {
     SwapIn: World._swap_in,
     Preempt: World._preempt,
     Free: World._free,
+    ResetIndex: World._reset_index,
     ResetAll: World._reset_all,
 }

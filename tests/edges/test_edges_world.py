@@ -40,7 +40,7 @@ class _Life:
         getattr(self, op.op)(op, group)
 
     def allocate(self, op, group) -> None:  # type: ignore[no-untyped-def]
-        self.world.admit(group.waiting)
+        self.world.admit(group.waiting, {})
 
     def append(self, op, group) -> None:  # type: ignore[no-untyped-def]
         for seq in group.running:

@@ -12,7 +12,7 @@ import pytest
 
 from kvconform.engines import LoadedEngine
 from kvconform.engines.vllm_managers import Generation, ManagerApi, find_manager
-from kvconform.engines.vllm_standins import Sequence, SequenceGroup
+from kvconform.engines.vllm_standins import Request, Sequence, SequenceGroup
 from kvconform.engines.vllm_standins import SequenceStatus as Status
 
 Published = Callable[[str], LoadedEngine]
@@ -167,3 +167,18 @@ def test_abort_while_swapped_out_gives_a_block_object_to_the_wrong_pool(publishe
     with pytest.raises(IndexError):
         manager.swap_out(group)
     assert other.status is Status.RUNNING
+
+
+@pytest.mark.parametrize(("version", "left"), [("0.6.6.post1", 2), ("0.7.0", 1)])
+def test_a_refused_admission_keeps_its_hits(published: Published, version: str, left: int) -> None:
+    """docs/findings/vllm-v1-refused-hits.md"""
+    module = published(version).module("vllm.v1.core.kv_cache_manager")
+    manager = module.KVCacheManager(block_size=1, num_gpu_blocks=1, max_model_len=8, num_preallocate_tokens=0)
+    first, second = Request("1", [7]), Request("2", [7, 8])
+    manager.get_computed_blocks(first)
+    assert manager.allocate_slots(first, 1, []) is not None
+    found = manager.get_computed_blocks(second)
+    hits = found[0] if isinstance(found, tuple) else found
+    assert [block.block_id for block in hits] == [0]
+    assert manager.allocate_slots(second, 1, hits) is None
+    assert manager.block_pool[0].ref_cnt == left

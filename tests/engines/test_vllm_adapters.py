@@ -345,7 +345,7 @@ def test_an_engine_that_is_not_here_is_unavailable_and_says_what_to_do() -> None
     with pytest.raises(EngineUnavailable, match=r"kvconform engines fetch vllm==0\.6\.2"):
         adapter_factory(SECOND, "0.6.2")
     targets = {target.name: target for target in available()}
-    assert set(targets) == {FIRST, SECOND}
+    assert set(targets) == {FIRST, SECOND, "vllm-v1"}
     assert all(not target.versions and "engines fetch vllm==" in target.hint for target in targets.values())
 
 

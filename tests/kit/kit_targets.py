@@ -54,10 +54,10 @@ class TwoFaults(ToyAdapter):
 class TakesAnyInput(ToyAdapter):
     """Breaks one SHOULD law, robust.bad-input."""
 
-    def allocate(self, group: Group) -> None:
+    def allocate(self, group: Group) -> bool | int | dict[int, int] | None:
         for seq in group.waiting:
             self.free(seq)
-        super().allocate(group)
+        return super().allocate(group)
 
 
 class KeepsOneBack(ToyAdapter):

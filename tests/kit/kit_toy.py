@@ -40,6 +40,10 @@ class Toy:
         self.rows: dict[int, list[int]] = {}
         self.where: dict[int, Device] = {}
         self.told: dict[int, list[int]] = {}  # what an engine would know that never reads a row again
+        self.index: dict[object, int] = {}  # block by the whole prefix that it ends, where there is prefix caching
+        self.keys: dict[int, object] = {}
+        self.looked: dict[int, int] = {}  # by sequence, the blocks that were published or need not be
+        self.begun: set[int] = set()  # sequences that have computed KV
 
     def take(self, device: Device, count: int, owners: int = 1) -> list[int]:
         if count > len(self.free[device]):
@@ -47,7 +51,42 @@ class Toy:
         taken = [self.free[device].pop(0) for _ in range(count)]
         for block in taken:
             self.refs[device][block] = owners
+            if device is GPU:
+                self.evict(block)
         return taken
+
+    def evict(self, block: int) -> None:
+        key = self.keys.pop(block, None)
+        if key is not None:
+            del self.index[key]
+
+    def key(self, extra: object, tokens: Sequence[int]) -> object:
+        return extra, tuple(tokens)
+
+    def hits(self, extra: object, tokens: Sequence[int]) -> list[int]:
+        """The blocks of the longest run that is cached; at least one token is left out."""
+        found: list[int] = []
+        for stop in range(self.size, len(tokens), self.size):
+            block = self.index.get(self.key(extra, tokens[:stop]))
+            if block is None:
+                break
+            found.append(block)
+        return found
+
+    def publish(self, seq: int, extra: object, tokens: Sequence[int]) -> None:
+        """All of these tokens are computed now."""
+        row = self.rows[seq]
+        self.begun.add(seq)
+        for index in range(self.looked.get(seq, 0), len(tokens) // self.size):
+            key = self.key(extra, tokens[: (index + 1) * self.size])
+            if key not in self.index and row[index] not in self.keys:
+                self.index[key], self.keys[row[index]] = row[index], key
+        self.looked[seq] = max(self.looked.get(seq, 0), len(tokens) // self.size)
+
+    def forget(self) -> None:
+        """Nothing computed so far is published, now or later."""
+        self.index, self.keys = {}, {}
+        self.looked.update(dict.fromkeys(self.begun, 1 << 30))
 
     def give(self, device: Device, block: int) -> None:
         if not self.refs[device][block]:
@@ -61,12 +100,20 @@ class Toy:
             raise Bad(f"sequence {seq} is not on the {device.value}")
         return self.rows[seq]
 
-    def admit(self, seqs: Sequence[int], count: int) -> None:
+    def admit(self, seqs: Sequence[int], count: int, hits: Sequence[int] = ()) -> None:
         if any(seq in self.rows for seq in seqs):
             raise Bad(f"one of {list(seqs)} is there already")
-        row = self.take(GPU, count, len(seqs))
+        if count - sum(self.refs[GPU][block] > 0 for block in hits) > len(self.free[GPU]):
+            raise Full("not with these hits")
+        for block in hits:
+            if not self.refs[GPU][block]:
+                self.free[GPU].remove(block)
+            self.refs[GPU][block] += len(seqs)
+        row = [*hits, *self.take(GPU, count - len(hits), len(seqs))]
         for seq in seqs:
             self.place(seq, GPU, list(row))
+            self.looked[seq] = len(hits)
+            (self.begun.add if hits else self.begun.discard)(seq)
 
     def place(self, seq: int, device: Device, row: list[int]) -> None:
         self.rows[seq], self.where[seq], self.told[seq] = row, device, list(row)
@@ -100,13 +147,15 @@ class Toy:
         for block in row:
             self.refs[GPU][block] += 1
         self.place(child, GPU, list(row))
+        self.looked[child] = self.looked.get(parent, 0)
+        self.begun.add(child)
 
     def move(self, seqs: Sequence[int], source: Device, target: Device) -> dict[int, int]:
         old = list(dict.fromkeys(block for seq in seqs for block in self.must(seq, source)))
         new = dict(zip(old, self.take(target, len(old), 0), strict=True))
         for seq in seqs:
             row = self.rows[seq]
-            for block in row:
+            for block in self.given_back(row):
                 self.give(source, block)
                 self.refs[target][new[block]] += 1
             self.place(seq, target, [new[block] for block in row])
@@ -114,8 +163,12 @@ class Toy:
 
     def drop(self, seq: int) -> None:
         device = self.where.pop(seq)
-        for block in self.rows.pop(seq):
+        for block in self.given_back(self.rows.pop(seq)):
             self.give(device, block)
+
+    def given_back(self, row: list[int]) -> list[int]:
+        """With a cache, what continues a prefix goes before it."""
+        return row[::-1] if self.keys else row
 
 
 class ToyAdapter(Adapter):
@@ -129,6 +182,8 @@ class ToyAdapter(Adapter):
         watermark=True,
         outcomes="three",
         failures="atomic",
+        prefix_caching=True,
+        extra_keys=True,
     )
     out_of_blocks, double_free, bad_input = (Full,), (Twice,), (Bad,)
     make = Toy
@@ -163,18 +218,40 @@ class ToyAdapter(Adapter):
     def distinct(self, seqs: Sequence[Seq]) -> int:
         return len({block for seq in seqs for block in self.toy.rows.get(seq.id, ())})
 
+    def hits(self, group: Group) -> list[int]:
+        return self.toy.hits(group.extra, group.waiting[0].tokens) if self.config.prefix_caching else []
+
     def can_allocate(self, group: Group) -> Verdict | bool:
         total, watermark = self.config.num_gpu_blocks, self.config.watermark_blocks
-        return self.answer(GPU, sum(self.prompt_blocks(group)), total, watermark)
+        need = sum(self.prompt_blocks(group))
+        answer = self.answer(GPU, need, total, watermark)
+        if answer is not Verdict.LATER or group.admitted_before:
+            return answer
+        held = sum(self.toy.refs[GPU][block] > 0 for block in self.hits(group))
+        return self.answer(GPU, need - held, total, watermark)
 
-    def allocate(self, group: Group) -> bool | None:
-        if group.admitted_before:
-            if sum(self.prompt_blocks(group)) > len(self.toy.free[GPU]):
-                raise Full("not for all of them")
-            for seq, count in zip(group.waiting, self.prompt_blocks(group), strict=True):
-                self.toy.admit([seq.id], count)
-        else:
-            self.toy.admit([seq.id for seq in group.waiting], self.prompt_blocks(group)[0])
+    def allocate(self, group: Group) -> bool | int | dict[int, int] | None:
+        size = self.config.block_size
+        if not group.admitted_before:
+            hits = self.hits(group)
+            self.toy.admit([seq.id for seq in group.waiting], self.prompt_blocks(group)[0], hits)
+            return len(hits) * size
+        if sum(self.prompt_blocks(group)) > len(self.toy.free[GPU]):
+            raise Full("not for all of them")
+        cached = {}
+        for seq, count in zip(group.waiting, self.prompt_blocks(group), strict=True):
+            hits = self.toy.hits(group.extra, seq.tokens) if self.config.prefix_caching else []
+            self.toy.admit([seq.id], count, hits)
+            cached[seq.id] = len(hits) * size
+        return cached
+
+    def step(self, batch: Sequence[tuple[Seq, int]]) -> None:
+        if self.config.prefix_caching:
+            for seq, upto in batch:
+                self.toy.publish(seq.id, seq.group.extra, seq.tokens[:upto])
+
+    def reset_index(self) -> bool | None:
+        self.toy.forget()
         return None
 
     def can_append(self, group: Group) -> Verdict | bool:

@@ -25,6 +25,7 @@ from kvspec.vocabulary import (
     Free,
     Operation,
     Preempt,
+    ResetIndex,
     Step,
     SwapIn,
     SwapOut,
@@ -32,8 +33,10 @@ from kvspec.vocabulary import (
 )
 
 ROOMY = Config(4, 8, 8)
+CACHING = Config(4, 8, 8, prefix_caching=True)
 GUARDS = frozenset(c for c in Capability if c.name.startswith("GUARD"))
 NOTHING: frozenset[Capability] = frozenset()
+SEEN = frozenset((Capability.REFCOUNTS, Capability.FREE_SET, Capability.ANNOUNCES))
 
 Seen = tuple[set[str], Tally]
 """The laws found broken, and what was checked."""
@@ -100,6 +103,102 @@ class Wrong:
     def id(self) -> str:
         """A name for the test."""
         return f"{self.law}-{self.adapter.__name__}"
+
+
+# -- prefix -------------------------------------------------------------------------------------------------------
+
+
+class PublishesAtAdmission(ToyAdapter):
+    """What is about to be computed can be hit, even if it never is."""
+
+    def allocate(self, group: Group) -> bool | int | dict[int, int] | None:
+        seqs = group.waiting
+        answer = super().allocate(group)
+        for seq in seqs:
+            self.toy.publish(seq.id, group.extra, seq.tokens)
+        return answer
+
+
+class KeysWithoutPrefix(ToyAdapter):
+    """A block's key is its own tokens only."""
+
+    class make(Toy):
+        def key(self, extra: object, tokens: Sequence[int]) -> object:
+            return extra, tuple(tokens[-self.size :])
+
+
+class KeysWithoutExtra(ToyAdapter):
+    """Adapters and salts do not matter."""
+
+    class make(Toy):
+        def key(self, extra: object, tokens: Sequence[int]) -> object:
+            return tuple(tokens)
+
+
+class KeepsStaleEntries(ToyAdapter):
+    """A block that is handed out for something else can still be hit."""
+
+    class make(Toy):
+        def evict(self, block: int) -> None:
+            self.keys.pop(block, None)
+
+
+class HandsOutAHit(ToyAdapter):
+    """A hit that somebody owns is in the free set all the same."""
+
+    class make(Toy):
+        def admit(self, seqs: Sequence[int], count: int, hits: Sequence[int] = ()) -> None:
+            super().admit(seqs, count, hits)
+            self.free[GPU] = [*hits, *self.free[GPU][: len(self.free[GPU]) - len(hits)]]
+
+
+class TakesItAll(ToyAdapter):
+    """A prompt that is cached whole leaves nothing to compute."""
+
+    class make(Toy):
+        def hits(self, extra: object, tokens: Sequence[int]) -> list[int]:
+            return super().hits(extra, [*tokens, 0])
+
+
+class FindsTheFirstOnly(ToyAdapter):
+    """The longest run that it finds is one block."""
+
+    class make(Toy):
+        def hits(self, extra: object, tokens: Sequence[int]) -> list[int]:
+            return super().hits(extra, tokens)[:1]
+
+
+class LastReleasedFirst(ToyAdapter):
+    """The most recently used block is evicted first."""
+
+    class make(Toy):
+        def give(self, device: Device, block: int) -> None:
+            super().give(device, block)
+            if not self.refs[device][block]:
+                self.free[device].insert(0, self.free[device].pop())
+
+
+class PrefixFirst(ToyAdapter):
+    """A row is given back from its beginning on."""
+
+    class make(Toy):
+        def given_back(self, row: list[int]) -> list[int]:
+            return row
+
+
+class ResetsNothing(ToyAdapter):
+    """The index stays when it is reset."""
+
+    def reset_index(self) -> bool | None:
+        return None
+
+
+class CountsHitsAsFree(ToyAdapter):
+    """The guard takes cached hits off the need, and off the free blocks it does not."""
+
+    def can_allocate(self, group: Group) -> Verdict | bool:
+        need = sum(self.prompt_blocks(group)) - len(self.hits(group))
+        return self.answer(GPU, need, self.config.num_gpu_blocks, self.config.watermark_blocks)
 
 
 # -- accounting -----------------------------------------------------------------------------------------------------
@@ -537,11 +636,11 @@ class TakesAnyInput(ToyAdapter):
     """Admits a sequence over another of the same number."""
 
     class make(Toy):
-        def admit(self, seqs: Sequence[int], count: int) -> None:
+        def admit(self, seqs: Sequence[int], count: int, hits: Sequence[int] = ()) -> None:
             for seq in seqs:
                 if seq in self.rows:
                     self.drop(seq)
-            super().admit(seqs, count)
+            super().admit(seqs, count, hits)
 
 
 class DamagedByBadInput(ToyAdapter):
@@ -589,6 +688,16 @@ FORKED = (Allocate(1, (1,), prompt(6)), step(1), Fork(1, 2, (9,)))
 GROWN = (*ONE, Append(1), step(1), Append(1))
 AWAY = (*ONE, SwapOut(1), Step({}))
 TIGHT = Config(4, 4, 4)
+SPENT = (Allocate(1, (1,), prompt(5)), Step({}), Free(1), Allocate(2, (2,), (9,) * 32), Step({}))
+USED = (
+    Allocate(1, (1,), (1,) * 4),
+    Step({}),
+    Allocate(2, (2,), (2,) * 4),
+    Step({}),
+    Free(1),
+    Free(2),
+    Allocate(3, (3,), (9,)),
+)
 
 WRONG = (
     Wrong("accounting.conservation", CountsOneTooFew, ONE),
@@ -672,6 +781,33 @@ WRONG = (
     Wrong("data.read-back", ForgetsToCopy, (*FORKED, Append(1), Step({}))),
     Wrong("data.swap-content", SwapsCrosswise, AWAY),
     Wrong("data.swap-keeps-sharing", SwapsEntries, (*FORKED, SwapOut(1))),
+    Wrong("prefix.hit-computed", PublishesAtAdmission,
+          (Allocate(1, (1,), prompt(5)), Free(1), Allocate(2, (2,), prompt(5))), CACHING),
+    Wrong("prefix.hit-exact", KeysWithoutPrefix,
+          (Allocate(1, (1,), (1, 1, 1, 1, 2, 2, 2, 2)), Step({}), Allocate(2, (2,), (2,) * 5)), CACHING,
+          also=frozenset(("table.no-alias",))),
+    Wrong("prefix.hit-exact", KeysWithoutExtra,
+          (Allocate(1, (1,), prompt(5)), Step({}), Allocate(2, (2,), prompt(5), extra=("a",))), CACHING,
+          also=frozenset(("table.no-alias",))),
+    Wrong("prefix.hit-exact", KeepsStaleEntries,
+          (*SPENT, Free(2), Allocate(3, (3,), prompt(5))), CACHING),
+    Wrong("prefix.evict-unreferenced", HandsOutAHit,
+          (Allocate(1, (1,), prompt(5)), Step({}), Allocate(2, (2,), prompt(5)), Allocate(3, (3,), (2,))), CACHING,
+          also=frozenset(("accounting.conservation", "accounting.no-double-free", "table.no-alias")), without=SEEN),
+    Wrong("prefix.leave-one", TakesItAll, (Allocate(1, (1,), prompt(4)), Step({}), Allocate(2, (2,), prompt(4))),
+          CACHING),
+    Wrong("prefix.hit-maximal", FindsTheFirstOnly,
+          (Allocate(1, (1,), prompt(8)), Step({}), Allocate(2, (2,), prompt(9))), CACHING),
+    Wrong("prefix.lru", LastReleasedFirst, USED, CACHING),
+    Wrong("prefix.descendants-first", PrefixFirst,
+          (Allocate(1, (1,), prompt(8)), Step({}), Free(1), Allocate(2, (2,), (2,) * 24), Allocate(3, (3,), (2,))),
+          CACHING),
+    Wrong("prefix.reset", ResetsNothing,
+          (Allocate(1, (1,), prompt(5)), Step({}), ResetIndex(), Allocate(2, (2,), prompt(5))), CACHING),
+    Wrong("admission.hits-counted-once", CountsHitsAsFree,
+          (Allocate(1, (1,), prompt(8)), Step({}), Free(1), Allocate(2, (2,), (2,) * 16),
+           Allocate(3, (3,), prompt(20))),
+          CACHING, also=frozenset(("admission.sound-allocate",))),
     Wrong("robust.no-crash", AppendRaises, (*ONE, Append(1))),
     Wrong("robust.atomic-failure", FailedAppendKeepsABlock,
           (Allocate(1, (1,), prompt(12)), step(1, tokens=5), Append(1, force=True)), TIGHT),

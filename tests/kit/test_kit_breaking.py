@@ -6,7 +6,7 @@ Knows: wrong and unusual managers made of the reference. Must not know: how the 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from kvconform.check import PROFILES, judged, overall
 from kvconform.reference import ReferenceAdapter
 from kvconform.run import Run
 from kvref import AllocStatus, BlockManager, OutOfBlocks
-from kvref.sequence import GroupId, SeqId, SequenceState
+from kvref.sequence import GroupId, SeqId, SequenceState, Tokens
 from kvspec.laws import CATALOGUE
 from kvspec.vocabulary import Allocate, Append, Config, Fork, Level, Preempt, ResetAll, Step, Verdict
 
@@ -118,12 +118,10 @@ class WantsOneMore(BlockManager):
 
     extra = 0
 
-    def can_allocate(
-        self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int = 0
-    ) -> AllocStatus:
+    def can_allocate(self, *request: Any) -> AllocStatus:
         self.extra = 1
         try:
-            return super().can_allocate(group_id, seq_ids, num_tokens, lookahead)
+            return super().can_allocate(*request)
         finally:
             self.extra = 0
 
@@ -146,10 +144,15 @@ class NoLongPrompts(BlockManager):
     """A limit of its own: prompts of more than six tokens are declined for good."""
 
     def can_allocate(
-        self, group_id: GroupId, seq_ids: Sequence[SeqId], num_tokens: int, lookahead: int = 0
+        self,
+        group_id: GroupId,
+        seq_ids: Sequence[SeqId],
+        prompt: Tokens,
+        lookahead: int = 0,
+        extra: Hashable = None,
     ) -> AllocStatus:
-        answer = super().can_allocate(group_id, seq_ids, num_tokens, lookahead)
-        return AllocStatus.NEVER if num_tokens > 6 else answer
+        answer = super().can_allocate(group_id, seq_ids, prompt, lookahead, extra)
+        return AllocStatus.NEVER if (prompt if isinstance(prompt, int) else len(prompt)) > 6 else answer
 
 
 @pytest.mark.parametrize("manager", [WantsOneMore, CountsTouchedBlocks, NoLongPrompts])

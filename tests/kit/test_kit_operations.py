@@ -33,13 +33,14 @@ from kvspec.vocabulary import (
     Operation,
     Preempt,
     ResetAll,
+    ResetIndex,
     Step,
     SwapIn,
     SwapOut,
 )
 
 SAMPLES: dict[str, Operation] = {
-    "allocate": Allocate(31, (41, 42), (1, 2), 3, force=True),
+    "allocate": Allocate(31, (41, 42), (1, 2), 3, force=True, extra=("blue",)),
     "append": Append(31, 3, force=True),
     "step": Step({41: (1, 2), 42: (3,)}),
     "fork": Fork(41, 42, (1, 2)),
@@ -47,6 +48,7 @@ SAMPLES: dict[str, Operation] = {
     "swap_in": SwapIn(31, 3, force=True),
     "preempt": Preempt(31),
     "free": Free(41, "aborted"),
+    "reset_index": ResetIndex(),
     "reset_all": ResetAll(),
 }
 
@@ -78,6 +80,8 @@ def test_the_story_names_whatever_the_operation_is_about(name: str) -> None:
             assert str(value) in told
         if field.name == "seqs":
             assert all(str(seq) in told for seq in value)
+        if field.name in ("extra", "why") and value:
+            assert (value if isinstance(value, str) else value[0]) in told
         if field.name == "why":
             assert value in told
         if field.name == "force":

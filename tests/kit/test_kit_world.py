@@ -28,6 +28,7 @@ from kvspec.vocabulary import (
     Operation,
     Preempt,
     ResetAll,
+    ResetIndex,
     Status,
     Step,
     SwapIn,
@@ -246,7 +247,12 @@ ILLEGAL: tuple[tuple[Operation, str], ...] = (
     (Preempt(3), "does not run"),
     (Preempt(9), "does not run"),
     (Free(9), "sequence 9 is unknown"),
+    (Allocate(9, (9,), (1,), extra=("a",)), "with prefix caching only"),
+    (Allocate(4, (5,), extra=("a",)), "has its extra keys already"),
+    (ResetIndex(), "no index without prefix caching"),
 )
+
+CACHING = Config(4, 8, prefix_caching=True)
 
 
 def ready(run: Run) -> Run:
@@ -277,7 +283,8 @@ def test_what_no_engine_does_is_illegal_and_changes_nothing(op: Operation, reaso
 
 
 def test_every_operation_is_legal_and_illegal_somewhere() -> None:
-    assert {op.op for op in LEGAL} == set(OPERATIONS)
+    assert {op.op for op in LEGAL} == set(OPERATIONS) - {"reset_index"}
+    assert Run(ToyAdapter(), CACHING).why_not(ResetIndex()) is None
     assert {op.op for op, _ in ILLEGAL} == set(OPERATIONS) - {"reset_all"}  # always legal
 
 

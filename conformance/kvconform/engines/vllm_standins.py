@@ -242,3 +242,45 @@ class SequenceGroup:
 
     def __repr__(self) -> str:
         return f"SequenceGroup({self.request_id!r}, {self.seqs})"
+
+
+class RequestStatus(enum.Enum):
+    """Where a request of V1 is in its life. The scheduler sets it; the managers only ask whether it runs."""
+
+    WAITING = enum.auto()
+    RUNNING = enum.auto()
+    PREEMPTED = enum.auto()
+    FINISHED_STOPPED = enum.auto()
+
+
+class Request:
+    """A request of V1: its tokens, how many are computed, and the hashes of its whole blocks, which the manager keeps
+    with it. all_token_ids: the kit's own list, so that it grows with the sequence.
+    """
+
+    def __init__(self, request_id: str, all_token_ids: list[int]) -> None:
+        self.request_id = request_id
+        self.all_token_ids = all_token_ids
+        self.num_computed_tokens = 0
+        self.status = RequestStatus.RUNNING
+        self.mm_positions: list[object] = []
+        self.mm_hashes: list[str] = []
+        self._hashes: list[object] = []
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens there are."""
+        return len(self.all_token_ids)
+
+    @property
+    def kv_block_hashes(self) -> tuple[object, ...]:
+        """The hashes of the whole blocks so far."""
+        return tuple(self._hashes)
+
+    def set_kv_block_hashes(self, hashes: Iterable[object]) -> None:
+        """All of them at once."""
+        self._hashes = list(hashes)
+
+    def append_kv_block_hashes(self, block_hash: object) -> None:
+        """One more."""
+        self._hashes.append(block_hash)

@@ -68,6 +68,12 @@ STAND_INS: dict[str, StandIn] = {
             "STR_NOT_IMPL_ENC_DEC_PREFIX_CACHE": "prefix caching with an encoder is not supported",
         }
     ),
+    "vllm.config": _module({"VllmConfig": object}),
+    # What the first managers of V1 import of these they only name in annotations.
+    "vllm.v1.request": _module(_named(vllm_standins, ("Request", "RequestStatus"))),
+    "vllm.v1.kv_cache_interface": _module(
+        dict.fromkeys(("KVCacheConfig", "KVCacheSpec", "KVCacheTensor", "KVCacheSpecBase"), object)
+    ),
     "vllm.logger": _module({"init_logger": _quiet_logger}),
     "vllm.platforms": _module({"current_platform": _NoPlatform()}),
 }

@@ -15,6 +15,7 @@ from kvconform.judge.accounting import Accounting
 from kvconform.judge.admission import Admission
 from kvconform.judge.bench import Bench, RowChange, Tally, Transition, Violation
 from kvconform.judge.data import Data
+from kvconform.judge.prefix import Prefix
 from kvconform.judge.robust import Robust
 from kvconform.judge.table import Table
 from kvconform.ledger import Ledger, Row, home
@@ -56,6 +57,7 @@ class Judge:
         self.table = Table(self.bench)
         self.data = Data(self.bench, self.table)
         self.robust = Robust(self.bench)
+        self.prefix = Prefix(self.bench)
         self.counts: dict[Device, int] = {}
         self.held = ledger.holdings()  # as `counts`: after the last operation
 
@@ -95,6 +97,7 @@ class Judge:
         """Remember what judging this operation will need of the state before it."""
         bench, ledger = self.bench, self.bench.ledger
         bench.op, bench.found = op.op, []
+        ledger.now += 1
         members = group.seqs if group else ()
         lengths = {seq.id: len(ledger.rows[seq.id].blocks) for seq in members if seq.id in ledger.rows}
         t = Transition(op, group, self.counts, self.held, self._named(op, group), lengths)
@@ -103,6 +106,8 @@ class Judge:
         t.demands = demands_of(op, group, ledger, bench.config, bench.adapter.capabilities)
         t.request = self._request(op, group)
         t.alone = t.demands is not None and self._alone(group, t.demands.device)
+        if isinstance(op, Allocate):
+            t.expected = self.prefix.expect(group)
         if isinstance(op, (SwapOut, SwapIn)):
             t.distinct = ledger.distinct(group.running if isinstance(op, SwapOut) else group.swapped)
         return t
@@ -142,6 +147,7 @@ class Judge:
         t.outcome = outcome
         bench.tally.operations += 1
         self.admission.asked(t)
+        self.prefix.counted(t)
         if bench.broken("admission.guard-pure"):
             return bench.found
         t.counts = self.counts
@@ -198,6 +204,7 @@ class Judge:
         self.robust.failure(t)
         if approved_ran_out:
             return
+        self.prefix.judge(t)
         self.accounting.numbers(t.changes)
         self.accounting.pools(t.counts, t.held)
         self.accounting.released(t)

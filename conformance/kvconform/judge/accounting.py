@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from kvconform.adapter import ErrorKind, Seq
 from kvconform.judge.bench import WHOLE_POOL, Bench, RowChange, Transition
-from kvspec.vocabulary import Append, Capability, Device, SwapIn, SwapOut
+from kvspec.vocabulary import Append, Capability, Device, Fork, SwapIn, SwapOut
 
 
 class Accounting:
@@ -75,9 +75,14 @@ class Accounting:
                 continue
             device = change.after.device
             owned = ledger.owners[device]
+            hits = t.outcome.cached.get(change.seq.id, 0)
+            parent = ledger.rows.get(t.op.parent) if isinstance(t.op, Fork) else None
+            inherited = parent.blocks if parent is not None else ()
             for index, block in change.fresh:
-                if len(owned[block]) == 1:
-                    continue  # its only owner is the sequence itself
+                if len(owned[block]) == 1 or index * ledger.block_size < hits:
+                    continue  # its only owner is the sequence itself, or the laws of the prefix say what it must hold
+                if block in inherited:
+                    continue
                 for other, _ in ledger.readers(device, block):
                     if other is not change.seq and not _may_share(t, change, other, index):
                         found.setdefault(device, []).append(block)

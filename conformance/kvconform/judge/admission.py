@@ -60,7 +60,8 @@ class Admission:
         if t.demands is None:
             return
         if verdict is Verdict.OK:
-            self._granted.add(t.request)
+            if self._without_hits(t):
+                self._granted.add(t.request)
         elif verdict is Verdict.NEVER and not t.alone:
             self._never.add(t.request)
         contradicted = t.request in self._granted and (verdict is Verdict.NEVER or t.request in self._never)
@@ -71,6 +72,11 @@ class Admission:
             self.bench.report("admission.never-is-final", self._not_final(t))
         if not self.bench.holds("admission.impossible-is-never", *case):
             self.bench.report("admission.impossible-is-never", self._for_ever(t))
+
+    def _without_hits(self, t: Transition) -> bool:
+        """Whether the cache did nothing for this request: NEVER is about an empty one."""
+        done = t.outcome.result is Result.OK
+        return self.bench.ledger.cached is None or (done and not any(t.outcome.cached.values()))
 
     def _not_final(self, t: Transition) -> Explanation:
         return (

@@ -82,14 +82,26 @@ class RowChange:
             self.fresh = [(i, b) for i, b in enumerate(new) if i >= kept or old[i] != b]
 
 
+@dataclass(frozen=True)
+class Expected:
+    """What an admission should find. run: whole blocks from the start on that are in the index. held, cached: those of
+    them, a token left out, that somebody owns, and that nobody does.
+    """
+
+    run: int
+    held: int
+    cached: int
+
+
 @dataclass(slots=True)
 class Transition:
     """One operation with everything that was seen of it.
 
     demands, distinct, named, lengths, request: of the state before (see `Judge.before`). held_before, held: distinct
     blocks owned before and after, by device. counts_before, counts: free blocks before and after. changes: rows that
-    differ. refcounts, listed: what was seen afterwards of the blocks that these rows name: refcounts, and how often the
-    free set lists them (blocks that it does not list are left out), by device. outcome: what became of it.
+    differ. expected: what an admission should find in the prefix cache. refcounts, listed: what was seen afterwards of
+    the blocks that these rows name: refcounts, and how often the free set lists them (blocks that it does not list are
+    left out), by device. outcome: what became of it.
     """
 
     op: Operation
@@ -102,6 +114,7 @@ class Transition:
     distinct: int = 0
     request: tuple[object, ...] = ()
     alone: bool = False
+    expected: Expected | None = None
     changes: list[RowChange] = field(default_factory=list)
     refcounts: dict[Device, dict[int, int]] = field(default_factory=dict)
     listed: dict[Device, Mapping[int, int]] = field(default_factory=dict)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kvconform.adapter import ErrorKind
-from kvconform.judge.bench import Bench, Transition, shown
-from kvspec.vocabulary import Capability, Free, Result
+from kvconform.judge.bench import WHOLE_POOL, Bench, Transition, shown
+from kvspec.vocabulary import Capability, Device, Free, Result
 
 
 class Robust:
@@ -60,11 +60,28 @@ class Robust:
             for device, free in t.counts.items()
             if free + t.held[device] != t.counts_before[device] + t.held_before[device]
         ]
-        if not self.bench.holds("robust.atomic-failure", bool(rows or lost)):
+        moved = [] if rows or lost else self._refcounts_left()
+        if not self.bench.holds("robust.atomic-failure", bool(rows or lost or moved)):
             fate = "was refused" if result is Result.REFUSED else "failed"
             left = f"rows of sequences {rows} changed" if rows else f"blocks of the {', '.join(lost)} pool are gone"
+            left = f"refcounts of blocks {moved[:8]} changed" if moved else left
             explanation = f"{t.op.op} {fate} and left something behind", "counts and rows as they were", left
             self.bench.report("robust.atomic-failure", explanation)
+
+    def _refcounts_left(self) -> list[int]:
+        """With prefix caching, blocks that others own or that are cached, and whose refcount is not their owners': what
+        a refused admission has found, and keeps.
+        """
+        ledger = self.bench.ledger
+        if ledger.cached is None or not self.bench.has(Capability.REFCOUNTS):
+            return []
+        if self.bench.config.num_gpu_blocks > WHOLE_POOL:
+            return []  # looking would cost too much
+        owned = ledger.owners[Device.GPU]
+        blocks = sorted({*owned, *ledger.cached.ends})
+        counts: dict[int, int] = {}
+        self.bench.driver.see_refcounts(Device.GPU, blocks, counts)
+        return [block for block in blocks if counts[block] != len(owned.get(block, ()))]
 
     def _rows_left(self, t: Transition) -> list[int]:
         """Sequences whose rows the failed operation changed. Members that were appended to before it failed, and a

@@ -10,6 +10,7 @@ from kvspec.vocabulary import (
     Free,
     Operation,
     Preempt,
+    ResetIndex,
     Step,
     SwapIn,
     SwapOut,
@@ -26,6 +27,7 @@ def setting(config: Config) -> str:
     return (
         f"{many(config.block_size, 'slot')} a block, {many(config.num_gpu_blocks, 'GPU block')}, "
         f"{many(config.num_cpu_blocks, 'CPU block')}, watermark {config.watermark_blocks}"
+        f"{', prefix caching' if config.prefix_caching else ''}"
     )
 
 
@@ -37,7 +39,8 @@ def tell(op: Operation) -> str:
     if isinstance(op, Allocate):
         who = "sequence " + str(op.seqs[0]) if len(op.seqs) == 1 else "sequences " + ", ".join(map(str, op.seqs))
         what = f"a prompt of {many(len(op.tokens), 'token')}" if op.tokens is not None else "its tokens again"
-        return f"admit group {op.group} ({who}) with {what}{looking}{forced}"
+        keyed = f" under the keys {', '.join(op.extra)}" if op.extra else ""
+        return f"admit group {op.group} ({who}) with {what}{keyed}{looking}{forced}"
     if isinstance(op, Append):
         return f"append group {op.group}'s unseen tokens{looking}{forced}"
     if isinstance(op, SwapOut):
@@ -53,7 +56,7 @@ def tell(op: Operation) -> str:
         return f"free sequence {op.seq} ({op.why})"
     if isinstance(op, Step):
         return _step(op)
-    return "reset everything"
+    return "drop the prefix index" if isinstance(op, ResetIndex) else "reset everything"
 
 
 def _step(op: Step) -> str:
