@@ -212,9 +212,10 @@ class Ledger:
         index was last reset: a manager may, but need not, publish what comes after KV that was computed before.
         """
         size = self.block_size
-        if seq.id in self.begun_before_reset:
-            return
         for index in range(seq.computed // size, min(seq.upto // size, len(row.blocks))):
+            self.claims.pop(row.blocks[index], None)  # whoever writes there now spoils what was written
+            if seq.id in self.begun_before_reset:
+                continue
             parent = seq.prefixes[index * size - 1] if index else 0
             cached.computed(row.blocks[index], seq.prefixes[(index + 1) * size - 1], parent, self.now)
 

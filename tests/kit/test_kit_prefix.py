@@ -15,6 +15,7 @@ from kvconform.check import judged, overall
 from kvconform.reference import ReferenceAdapter
 from kvconform.reference_try import TryReference
 from kvconform.run import Run
+from kvconform.targets import resolve
 from kvspec.vocabulary import Allocate, Append, Config, Free, Operation, Preempt, ResetIndex, Result, Step, Verdict
 
 CACHING = Config(2, 8, prefix_caching=True)
@@ -119,6 +120,21 @@ def test_without_prefix_caching_nothing_is_cached() -> None:
     )
     assert run.world.seqs[2].computed == 0
     assert not [law for law in run.tally.checks if law.startswith("prefix.")]
+
+
+def test_what_was_written_and_then_overwritten_is_strange_not_unwritten() -> None:
+    adapter = resolve("fault:partial-hit-not-copied").adapter
+    operations = (
+        Allocate(1, (1,), (1, 1)),
+        Step({}),
+        Free(1),
+        Allocate(2, (2,), (1, 2)),  # takes half of the cached block over, and writes the other half in place
+        Step({}),
+        Free(2),
+        Allocate(3, (3,), (1, 1, 1)),
+    )
+    run = run_of(adapter, *operations, config=Config(2, 3, prefix_caching=True))
+    assert {found.violation.law.id for found in run.found} == {"prefix.hit-exact"}
 
 
 # -- answers that cannot be used -------------------------------------------------------------------------------------
