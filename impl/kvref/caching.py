@@ -120,7 +120,11 @@ class CachingAllocator(BlockAllocator):
     def _evict_oldest(self) -> int:
         """Take the content of the cached block released longest ago away; the block is in no list then."""
         block, _ = self._cached.popitem(last=False)
+        self._unpublish(block)
+        return block
+
+    def _unpublish(self, block: int) -> None:
+        """Take a published block out of the index."""
         node = self._nodes.pop(block)
         node.block = None
         self._index.prune(node)
-        return block

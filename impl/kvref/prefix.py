@@ -59,8 +59,8 @@ class PrefixIndex:
         self._buckets: dict[int, list[Node]] = {}
 
     def emptied(self) -> "PrefixIndex":
-        """A new index that hashes as this one does."""
-        return PrefixIndex(self._hash_block)
+        """A new index of the same kind, that hashes as this one does."""
+        return type(self)(self._hash_block)
 
     def nodes(self) -> list[Node]:
         """All nodes, roots first. O(nodes)."""

@@ -12,14 +12,6 @@ from kvref.prefix import BlockTokens, PrefixIndex, chain_hash
 from kvref.sequence import Device
 
 
-class Index(PrefixIndex):
-    """An index that is still of its own kind after a reset."""
-
-    def emptied(self) -> PrefixIndex:
-        """A new index of this kind."""
-        return type(self)(self._hash_block)
-
-
 class Pool(CachingAllocator):
     """A pool with an index of a given kind."""
 

@@ -149,9 +149,7 @@ class _OldestPublishedPool(Pool):
     def _evict_oldest(self) -> int:
         block = next(iter(self._nodes))
         self._cached.pop(block, None)
-        node = self._nodes.pop(block)
-        node.block = None
-        self._index.prune(node)
+        self._unpublish(block)
         return block
 
 
@@ -231,10 +229,8 @@ class CachedNotCounted(Assembled):
 
 class _ForgetfulPool(Pool):
     def _give_back(self, block: int) -> None:
-        node = self._nodes.pop(block, None)
-        if node is not None:
-            node.block = None
-            self._index.prune(node)
+        if block in self._nodes:
+            self._unpublish(block)
         super()._give_back(block)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from kvconform.faults.assembly import Assembled, Index, Pool
+from kvconform.faults.assembly import Assembled, Pool
 from kvconform.faults.base import Fault
 from kvref import BlockManager
 from kvref.caching import CachingAllocator
 from kvref.content import Content, Match, PrefixCache
-from kvref.prefix import BlockTokens, Node
+from kvref.prefix import BlockTokens, Node, PrefixIndex
 from kvref.sequence import SeqId, Tokens
 
 # --- when content is published -----------------------------------------------------------------------
@@ -46,7 +46,7 @@ class PartlyFilledPublished(BlockManager):
 # --- how content is named ----------------------------------------------------------------------------
 
 
-class _OwnTokensIndex(Index):
+class _OwnTokensIndex(PrefixIndex):
     def find(self, parent: Node, tokens: BlockTokens) -> Node | None:
         for node in self.nodes():
             if node.tokens == tokens and _root(node) is _root(parent):
@@ -70,7 +70,7 @@ class KeyWithoutPrefix(Assembled):
     pool_class = _OwnTokensPool
 
 
-class _OneRootIndex(Index):
+class _OneRootIndex(PrefixIndex):
     def find_root(self, extra: Hashable) -> Node | None:
         return super().find_root(None)
 
@@ -88,7 +88,7 @@ class KeyWithoutExtra(Assembled):
     pool_class = _OneRootPool
 
 
-class _TrustingIndex(Index):
+class _TrustingIndex(PrefixIndex):
     def find(self, parent: Node, tokens: BlockTokens) -> Node | None:
         return next(iter(self._buckets.get(self._hash_block(parent.key, tokens), ())), None)
 
@@ -252,9 +252,7 @@ class ResetForgetsFreeOnly(Assembled):
 class _UsedOnlyPool(Pool):
     def forget(self) -> None:
         for block in [block for block in self._nodes if self._refcounts[block]]:
-            node = self._nodes.pop(block)
-            node.block = None
-            self._index.prune(node)
+            self._unpublish(block)
 
 
 class ResetForgetsUsedOnly(Assembled):

@@ -31,16 +31,17 @@ class Prefix:
         first, *others = group.waiting
         if cached is None or any(seq.prefixes != first.prefixes for seq in others):
             return None
-        run = cached.run(list(self._ends(first)))
+        ends = self._ends(first)
+        run = cached.run(ends)
         usable = min(run, (len(first.tokens) - 1) // self.size)
         owned = self.bench.ledger.owners[Device.GPU]
-        known = [cached.blocks[end] for end in list(self._ends(first))[:usable]]
+        known = [cached.blocks[end] for end in ends[:usable]]
         held = sum(not blocks.isdisjoint(owned) for blocks in known)
         return Expected(run, held, usable - held)
 
-    def _ends(self, seq: Seq) -> Iterator[int]:
+    def _ends(self, seq: Seq) -> list[int]:
         """The prefixes that the whole blocks of a sequence's tokens end."""
-        return (seq.prefixes[stop - 1] for stop in range(self.size, len(seq.tokens) + 1, self.size))
+        return seq.prefixes[self.size - 1 :: self.size]
 
     def counted(self, t: Transition) -> None:
         """Whether an approved admission counted its cached hits once. Judged before the rows are read again."""
@@ -98,7 +99,7 @@ class Prefix:
                 (unwritten if found == GARBAGE or self._left(block, index, seq) else strange).append(position)
         stale = sum(
             end in cached.stale and not self._promised(seq, row.blocks[index], (index + 1) * self.size - 1)
-            for index, end in enumerate(list(self._ends(seq))[: min(taken // self.size, len(row.blocks))])
+            for index, end in enumerate(self._ends(seq)[: min(taken // self.size, len(row.blocks))])
         )
         for law, numbers, what in (
             ("prefix.hit-exact", (taken, len(strange)), f"KV of another prefix at positions {strange[:8]}"),
@@ -124,9 +125,7 @@ class Prefix:
 
     def _found(self, seq: Seq, taken: int, known: int) -> None:
         bench, tokens = self.bench, len(seq.tokens)
-        if bench.adapter.capabilities.full_hits == "manager" and not bench.holds(
-            "prefix.leave-one", tokens, taken, known
-        ):
+        if not bench.holds("prefix.leave-one", tokens, taken, known):
             what = f"sequence {seq.id} was admitted with nothing left to compute"
             bench.report("prefix.leave-one", (what, f"at most {tokens - 1} of {tokens} tokens taken over", f"{taken}"))
         if not bench.holds("prefix.hit-maximal", tokens, taken, known):
