@@ -36,8 +36,10 @@ class Group:
 
     id: the group's number. seqs: its sequences in the order they joined; ended ones stay in the list only where the
     adapter declares `Order.FINISHED_STAY`. lookahead: slots (>= 0) that the operation at hand asks for beyond the
-    tokens. admitted_before: it held blocks before, and comes back after a preemption. extra: keys besides the tokens
-    that their KV depends on (adapter, salt).
+    tokens. chunk: tokens that it computes at most (None: all). drafts: speculative tokens (>= 0) that it computes
+    beside them. external: tokens (>= 0) that an admission is brought from elsewhere at most (see `Seq.brought`).
+    admitted_before: it held blocks before, and comes back after a preemption. extra: keys besides the tokens that their
+    KV depends on (adapter, salt).
     """
 
     id: int
@@ -45,6 +47,9 @@ class Group:
     lookahead: int = 0
     admitted_before: bool = False
     extra: tuple[str, ...] = ()
+    chunk: int | None = None
+    drafts: int = 0
+    external: int = 0
 
     def having(self, status: Status) -> list[Seq]:
         """The group's sequences of this status, in the order they joined."""
@@ -71,7 +76,8 @@ class Seq:
     """One sequence. The kit owns it; an adapter only reads it.
 
     id: its number. group: the group it belongs to. tokens: all its token ids, unseen ones included. upto: tokens that
-    its block table covers (tokens beyond are *unseen*). computed: tokens whose KV is written (computed <= upto).
+    its block table covers (tokens beyond are *unseen*). computed: tokens whose KV is written; more than upto only by
+    drafts that were right.
     status: as the scheduler has it while the operation is under way: it changes afterwards (a sequence is still
     SWAPPED inside `swap_in`, and RUNNING inside the `append` that follows).
     """
@@ -84,6 +90,9 @@ class Seq:
     status: Status = Status.WAITING
     scheduled: bool = False  # the next step computes it
     scheduled_lookahead: int = 0  # lookahead slots that it was scheduled with
+    scheduled_drafts: int = 0  # drafts that it was scheduled with
+    holds: bool = False  # it waits, with what a match has found held for it
+    noted: int = 0  # the kit's: tokens whose whole blocks it has looked at since they were computed
     prefixes: list[int] = field(default_factory=list, repr=False)  # the kit's: interned prefix per position
 
     @property
@@ -92,9 +101,25 @@ class Seq:
         return self.group.lookahead
 
     @property
+    def drafts(self) -> int:
+        """Speculative tokens that the operation at hand computes beside its own."""
+        return self.group.drafts
+
+    @property
     def unseen(self) -> int:
         """Tokens that the block table does not cover yet."""
         return len(self.tokens) - self.upto
+
+    def brought(self, cached: int) -> int:
+        """How many tokens after the cached ones the admission is brought from elsewhere; one at least is left."""
+        return max(0, min(self.group.external, len(self.tokens) - 1 - cached))
+
+    def reach(self, start: int) -> int:
+        """The tokens that the operation at hand is to cover in all, if it goes on after the first `start`: all there
+        are, or as many as its chunk has.
+        """
+        chunk = self.group.chunk
+        return len(self.tokens) if chunk is None else min(len(self.tokens), start + chunk)
 
 
 class Order(str, Enum):
@@ -104,6 +129,7 @@ class Order(str, Enum):
 
     NO_RELEASE_WHILE_SCHEDULED = "no-release-while-scheduled"  # no swap-out, preemption or free before its step
     SWAP_IN_AFTER_STEP = "no-swap-in-between-a-swap-out-and-the-next-step"
+    SWAP_IN_BEFORE_ADMISSION = "with-prefix-caching-no-swap-in-between-an-admission-and-the-next-step"
     PREEMPT_SINGLE = "only-groups-of-one-running-sequence-are-preempted-by-recompute"
     SWAP_SEVERAL = "only-groups-of-several-running-sequences-are-swapped"
     ONE_TOKEN = "one-unseen-token-per-step"
@@ -111,6 +137,7 @@ class Order(str, Enum):
     TOKENS_EVERY_STEP = "every-scheduled-sequence-receives-tokens"
     LOOKAHEAD_FIXED = "lookahead-fixed-for-the-run"
     FORK_AFTER_TOKENS = "fork-only-of-a-sequence-with-unseen-tokens"
+    NO_FORK_WITH_WINDOW = "no-fork-with-a-sliding-window"
     FINISHED_STAY = "finished-sequences-stay-in-their-group"
 
 
@@ -128,12 +155,16 @@ class Domain:
 
     block_sizes: allowed block sizes in slots (at most 8 are worth it; prefer small ones: where a block size is only an
     engine limit, shrink it at the manager and say so). least_gpu_blocks, least_cpu_blocks: smallest pools in blocks
-    (0 where the manager allows an empty one). reason: why it is narrower than the default, for the report.
+    (0 where the manager allows an empty one). whole_windows: a sliding window is a multiple of the block size.
+    windows_with_caching: a window and prefix caching go together. reason: why it is narrower than the default, for the
+    report.
     """
 
     block_sizes: Sequence[int] = (1, 2, 3, 4, 5, 8)
     least_gpu_blocks: int = 0
     least_cpu_blocks: int = 0
+    whole_windows: bool = False
+    windows_with_caching: bool = True
     reason: str = ""
 
     def excludes(self, config: Config) -> str:
@@ -142,6 +173,10 @@ class Domain:
             return f"block size {config.block_size} is outside the target's domain"
         if config.num_gpu_blocks < self.least_gpu_blocks or config.num_cpu_blocks < self.least_cpu_blocks:
             return "the pools are smaller than the target's domain allows"
+        if self.whole_windows and (config.sliding_window or 0) % config.block_size:
+            return "the target's windows are multiples of the block size"
+        if not self.windows_with_caching and config.prefix_caching and config.sliding_window is not None:
+            return "the target has no prefix caching under a sliding window"
         return ""
 
 
@@ -157,14 +192,19 @@ class Capabilities:
     raise what is declared as out of blocks, and have changed nothing). prefix_caching: where `config.prefix_caching` is
     set, whole blocks of computed KV are shared by all whose tokens begin alike, and allocate answers how many tokens it
     took over. extra_keys: `group.extra` is heeded then. full_hits: who sees to it that a prompt which is cached whole
-    leaves a token to compute. lookahead: append (and the guards) heed `lookahead`. allocate_lookahead: what allocate
-    does with it: "none" (it is never asked), "reserved" (the guard counts it, the table does not hold it), "provided"
-    (the table holds it).
+    leaves a token to compute. window: `config.sliding_window` is honoured: blocks that attention reads no more may be
+    given up, and are None in the row then. colliding_hashes: `config.colliding_hashes` is honoured:
+    the adapter gives the manager a hash by which contents collide. external: allocate heeds `seq.brought(cached)`; a
+    chunk begins after it. chunks: allocate and append heed `group.chunk` (see `Seq.reach`). drafts:
+    append computes `seq.drafts` speculative tokens too. lookahead: append (and the guards) heed `lookahead`.
+    allocate_lookahead: what allocate does with it: "none" (it is never asked), "reserved" (the guard counts it, the
+    table does not hold it), "provided" (the table holds it).
     groups: allocate admits groups of several sequences that share a prompt. watermark: `config.watermark_blocks` is
-    honoured. outcomes: whether guards answer "two" verdicts (a bool, or OK and NO) or "three" (OK, LATER, NEVER; guards
-    that answer a bool may still be among them). failures: "atomic" where an operation that fails, even past a refusing
-    guard, leaves everything as it was; then the kit tries that too. swap_unit: whether a swap moves each distinct
-    "block" once, or each table "entry" (sharing is lost). step_order: when copies and transfers take effect: at the
+    honoured; watermark_waived: "idle" where not while nothing else runs. outcomes: whether guards answer "two" verdicts
+    (a bool, or OK and NO) or "three" (OK, LATER, NEVER; guards that answer a bool may still be among them). failures:
+    "atomic" where an operation that fails, even past a refusing guard, leaves everything as it was; then the kit tries
+    that too. swap_unit: whether a swap moves each distinct "block" once, or each table "entry" (sharing is lost).
+    step_order: when copies and transfers take effect: at the
     step, "as-issued", or with "transfers-first".
     """
 
@@ -172,10 +212,16 @@ class Capabilities:
     prefix_caching: bool = False
     extra_keys: bool = False
     full_hits: Literal["manager", "caller"] = "manager"
+    window: bool = False
+    colliding_hashes: bool = False
+    external: bool = False
+    chunks: bool = False
+    drafts: bool = False
     lookahead: bool = False
     allocate_lookahead: Literal["none", "reserved", "provided"] = "none"
     groups: bool = False
     watermark: bool = False
+    watermark_waived: Literal["never", "idle"] = "never"
     outcomes: Literal["two", "three"] = "two"
     failures: Literal["unspecified", "atomic"] = "unspecified"
     swap_unit: Literal["block", "entry"] = "block"
@@ -225,15 +271,24 @@ class Adapter:
         raise NotImplementedError
 
     def allocate(self, group: Group) -> bool | Cached | None:
-        """Give each waiting sequence of the group a block table for all its tokens.
+        """Give each waiting sequence of the group a block table for all its tokens (with chunks: for
+        `seq.reach(cached)` of them).
 
         With prefix caching it answers how many tokens, from the first on, are cached already and need not be computed:
         one number for all sequences, or one for each by its id. False says out of blocks.
         """
         raise NotImplementedError
 
+    def match(self, group: Group) -> Cached:
+        """Look up what is cached of the waiting sequence's tokens, and hold it until the sequence is admitted or freed;
+        answers how many tokens that are. Its `block_table` is what is held. For managers whose engine admits in two
+        phases, with other operations in between.
+        """
+        raise NotImplementedError
+
     def append(self, seq: Seq) -> Copies | bool | None:
-        """Cover the sequence's unseen tokens and `seq.lookahead` slots after them.
+        """Cover the sequence's unseen tokens and `seq.lookahead` slots after them; with chunks its first
+        `seq.reach(seq.upto)` tokens, with drafts `seq.drafts` slots before those of the lookahead.
 
         Returns the copy-on-write pairs in the order they must be executed; None lets the kit find them by comparing
         rows; False says out of blocks.
@@ -244,8 +299,10 @@ class Adapter:
         """The sequence has ended, in whatever state it is; it may have ended before."""
         raise NotImplementedError
 
-    def block_table(self, seq: Seq) -> Sequence[int]:
-        """The row that attention would read: physical block numbers on the device where the sequence lies."""
+    def block_table(self, seq: Seq) -> Sequence[int | None]:
+        """The row that attention would read: physical block numbers on the device where the sequence lies; None for an
+        entry that stands for no block (dead positions of a sliding window: the null block).
+        """
         raise NotImplementedError
 
     def num_free_blocks(self, device: Device) -> int:
@@ -295,6 +352,10 @@ class Adapter:
         """Preemption by recompute: the running sequences give their blocks back and will be allocated again."""
         raise NotImplementedError
 
+    def evict(self, count: int) -> None:
+        """Drop at least so many cached blocks that nobody owns, or all there are."""
+        raise NotImplementedError
+
     def reset_index(self) -> bool | None:
         """Drop the prefix index: nothing that was computed before may be a hit again. False says: not now."""
         raise NotImplementedError
@@ -312,6 +373,20 @@ class Adapter:
         """The forward pass has computed these sequences up to so many tokens; their new tokens come afterwards."""
 
     # -- what can be shown -----------------------------------------------------------------------------------
+
+    def block_tables(self, seq: Seq) -> Sequence[Sequence[int | None]]:
+        """One row for each group of layers, as `block_table`, where `config.kv_groups` may be more than 1."""
+        raise NotImplementedError
+
+    def num_reclaimable_blocks(self, device: Device) -> int:
+        """Cached blocks of the device that nobody owns, and that must be evicted before they can be handed out: where
+        the caller evicts, or an index (a radix tree) owns blocks itself. They are not counted as free.
+        """
+        raise NotImplementedError
+
+    def null_block(self) -> int | None:
+        """The number of the GPU block that stands in for what rows have given up; None where none is set aside yet."""
+        raise NotImplementedError
 
     def block_numbers(self, device: Device, config: Config) -> range:
         """The numbers that blocks of this device have."""
@@ -350,8 +425,10 @@ REQUIRED = ("start", "allocate", "append", "free", "block_table", "num_free_bloc
 
 BY_METHOD: dict[str, Capability] = {
     "append": Capability.APPEND,
+    "match": Capability.MATCH,
     "fork": Capability.FORK,
     "preempt": Capability.PREEMPT,
+    "evict": Capability.EVICT,
     "reset_index": Capability.RESET_INDEX,
     "reset_all": Capability.RESET,
     "can_allocate": Capability.GUARD_ALLOCATE,
@@ -362,6 +439,9 @@ BY_METHOD: dict[str, Capability] = {
     "refcount": Capability.REFCOUNTS,
     "free_blocks": Capability.FREE_SET,
     "row_device": Capability.ROW_DEVICE,
+    "block_tables": Capability.KV_GROUPS,
+    "null_block": Capability.NULL_BLOCK,
+    "num_reclaimable_blocks": Capability.RECLAIMABLE,
     "announced_row": Capability.ANNOUNCES,
 }
 """The capability that overriding a method declares."""
@@ -379,6 +459,7 @@ CHOICES = {
     "admission": ("predicate", "try"),
     "full_hits": ("manager", "caller"),
     "allocate_lookahead": ("none", "reserved", "provided"),
+    "watermark_waived": ("never", "idle"),
     "outcomes": ("two", "three"),
     "failures": ("unspecified", "atomic"),
     "swap_unit": ("block", "entry"),
@@ -388,6 +469,7 @@ CHOICES = {
 ARGUMENTS = {
     "start": ("config",),
     "allocate": ("group",),
+    "match": ("group",),
     "append": ("seq",),
     "free": ("seq",),
     "block_table": ("seq",),
@@ -401,6 +483,7 @@ ARGUMENTS = {
     "swap_out": ("group",),
     "swap_in": ("group",),
     "preempt": ("group",),
+    "evict": ("count",),
     "reset_index": (),
     "reset_all": (),
     "sync": ("seq",),
@@ -409,6 +492,9 @@ ARGUMENTS = {
     "refcount": ("device", "block"),
     "free_blocks": ("device",),
     "row_device": ("seq",),
+    "block_tables": ("seq",),
+    "null_block": (),
+    "num_reclaimable_blocks": ("device",),
     "announced_row": ("seq",),
     "classify": ("error",),
 }
@@ -504,6 +590,11 @@ def capabilities_of(adapter: Adapter) -> frozenset[Capability]:
         Capability.LEAVES_ONE: declared.prefix_caching and declared.full_hits == "manager",
         Capability.TRY_ALLOCATE: declared.admission == "try",
         Capability.TRY_APPEND: declared.admission == "try" and Capability.APPEND in found,
+        Capability.WINDOW: declared.window,
+        Capability.COLLIDING_HASHES: declared.prefix_caching and declared.colliding_hashes,
+        Capability.EXTERNAL: declared.external,
+        Capability.CHUNKS: declared.chunks,
+        Capability.DRAFTS: declared.drafts and Capability.APPEND in found,
         Capability.LOOKAHEAD: declared.lookahead,
         Capability.GROUPS: declared.groups,
         Capability.WATERMARK: declared.watermark,

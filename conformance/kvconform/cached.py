@@ -28,9 +28,10 @@ class Use:
 @dataclass
 class Cached:
     """blocks: by prefix number, those that hold it whole. ends: by block, the prefix number. parents: by prefix number,
-    that of the block before; 0 for a first block. stale: prefixes from before a reset, not computed again since.
-    doubtful: prefixes that have lain in several blocks, one of which was handed out: a manager may remember another one
-    or none; and those that a block has by a swap or a copy: a manager may publish it again, or not.
+    that of the block before without which it is of no use; 0 where there is none. stale: prefixes from before a reset,
+    not computed again since. doubtful: prefixes that have lain in several blocks, one of which was handed out: a
+    manager may remember another one or none; and those that a block has by a swap or a copy: a manager may publish it
+    again, or not; and those of which some were to be dropped.
     """
 
     blocks: dict[int, set[int]] = field(default_factory=dict)
@@ -59,6 +60,13 @@ class Cached:
         else:
             del self.blocks[end]
 
+    def dropped(self, blocks: Iterable[int]) -> None:
+        """Some of these blocks have left the index, and nobody said which."""
+        for block in blocks:
+            end = self.ends[block]
+            self.handed_out(block)
+            self.doubtful.add(end)
+
     def touch(self, blocks: Iterable[int], now: int) -> None:
         """These blocks are read or written."""
         for block in blocks:
@@ -74,9 +82,13 @@ class Cached:
     def run(self, ends: Sequence[int]) -> int:
         """How many of these prefixes, each a whole block longer than the one before, are there from the first on."""
         for number, end in enumerate(ends):
-            if end not in self.blocks or end in self.doubtful:
+            if not self.knows(end):
                 return number
         return len(ends)
+
+    def knows(self, end: int) -> bool:
+        """Whether this prefix must be in the index."""
+        return end in self.blocks and end not in self.doubtful
 
     def alone(self, block: int) -> bool:
         """Whether the block is the only one that can stand for its prefix in any index."""

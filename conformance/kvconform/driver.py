@@ -13,12 +13,14 @@ from typing import Any
 
 from kvconform.adapter import BY_METHOD, Adapter, AdapterMistake, ErrorKind, Group, Moves, Seq
 from kvconform.ledger import Arrival, Ledger, Transfer, Writing
+from kvconform.rows import NULL, interleaved
 from kvconform.world import World
 from kvspec.vocabulary import (
     Allocate,
     Append,
     Capability,
     Device,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -109,6 +111,9 @@ class Driver:
         self.calling = ""  # the adapter call that is under way
         tries = {Capability.TRY_ALLOCATE: "allocate", Capability.TRY_APPEND: "append"}
         self._tried = {method for capability, method in tries.items() if capability in capabilities}
+        self._tables = world.config.kv_groups > 1
+        self._reclaimable_shown = Capability.RECLAIMABLE in capabilities
+        self._null_shown = Capability.NULL_BLOCK in capabilities
         self._steps = type(adapter).step is not Adapter.step
         self._transfers_first = adapter.capabilities.step_order == "transfers-first"
 
@@ -130,11 +135,27 @@ class Driver:
             found[device] = count if type(count) is int else self._number("num_free_blocks", count, "of blocks")
         return found
 
+    def reclaimable(self) -> dict[Device, int]:
+        """Cached blocks of each device that must be evicted before they can be handed out. Raises as `counts`."""
+        if not self._reclaimable_shown:
+            return {}
+        method = "num_reclaimable_blocks"
+        return {device: self._number(method, self._look(method, device), "of blocks") for device in self.devices}
+
+    def null_block(self) -> int | None:
+        """The number of the null block, None where there is none. Raises as `counts`."""
+        if not self._null_shown:
+            return None
+        answer = self._look("null_block")
+        return None if answer is None else self._number("null_block", answer, "(of a block), or None")
+
     def row(self, seq: Seq) -> list[int]:
-        """A copy of the sequence's block table.
+        """A copy of the sequence's block table, all groups of layers in one, with NULL for None.
 
         Raises AdapterMistake where the adapter answers anything but a list of numbers.
         """
+        if self._tables:
+            return self._rows_of_groups(seq)
         try:
             answer = self.adapter.block_table(seq)
         except AdapterMistake:
@@ -142,6 +163,13 @@ class Driver:
         except Exception as error:
             raise Unobservable("block_table", error) from error
         return self._numbers("block_table", answer)
+
+    def _rows_of_groups(self, seq: Seq) -> list[int]:
+        answer, groups = self._look("block_tables", seq), self.world.config.kv_groups
+        rows = list(answer) if isinstance(answer, (list, tuple)) else []
+        if len(rows) != groups:
+            raise AdapterMistake(self._says("block_tables", answer, f"a list of {groups} rows"))
+        return interleaved([self._numbers("block_tables", row) for row in rows])
 
     def announced_row(self, seq: Seq) -> list[int]:
         """The row that an engine would have from announcements alone. Raises as `row`."""
@@ -203,7 +231,8 @@ class Driver:
         return row
 
     def _converted(self, method: str, answer: Any, row: list[Any]) -> list[int]:
-        numbers = [_whole(block) for block in row]
+        nulls = method in _WITH_NULLS
+        numbers = [NULL if block is None and nulls else _whole(block) for block in row]
         if None in numbers:
             raise AdapterMistake(self._says(method, answer, "a list of block numbers"))
         return [number for number in numbers if number is not None]
@@ -285,7 +314,8 @@ class Driver:
             rows = [self.ledger.rows[seq.id] for seq in seqs if seq.id in self.ledger.rows]
             for row in rows:
                 those = seen.setdefault(row.device, {})
-                self.see_refcounts(row.device, [block for block in row.blocks if block not in those], those)
+                fresh = [block for block in row.blocks if block != NULL and block not in those]
+                self.see_refcounts(row.device, fresh, those)
         return seen
 
     def _verdict(self, method: str, answer: object) -> Verdict:
@@ -300,17 +330,22 @@ class Driver:
         raise AdapterMistake(self._says(method, answer, "True, False or a Verdict"))
 
     def _allocate(self, op: Allocate, group: Group, outcome: Outcome) -> None:
-        self._ask(outcome, Capability.GUARD_ALLOCATE, group, op.force)
         seqs = group.waiting
+        if op.match:
+            outcome.cached = self._cached("match", self._call(outcome, "match", group), seqs)
+            self.world.hold(seqs, outcome.cached)
+            outcome.moved = seqs
+            return
+        self._ask(outcome, Capability.GUARD_ALLOCATE, group, op.force)
         answer = self._call(outcome, "allocate", group)
         self._approve(outcome, "allocate")
-        outcome.cached = self._cached(answer, seqs)
+        outcome.cached = self._cached("allocate", answer, seqs)
         self.world.admit(seqs, outcome.cached)
         self.ledger.begun_before_reset.difference_update([seq.id for seq in seqs])
         outcome.moved = seqs
         self._sync(outcome, seqs)
 
-    def _cached(self, answer: Any, seqs: list[Seq]) -> dict[int, int]:
+    def _cached(self, method: str, answer: Any, seqs: list[Seq]) -> dict[int, int]:
         """Tokens that the manager took over from its cache, by sequence; empty without prefix caching."""
         if not self.world.config.prefix_caching or answer is None or isinstance(answer, bool):
             return {}
@@ -319,7 +354,7 @@ class Driver:
             number = _whole(answer.get(seq.id, 0) if isinstance(answer, Mapping) else answer)
             if number is None or not 0 <= number <= len(seq.tokens):
                 wanted = f"the number of cached tokens, for sequence {seq.id} from 0 to {len(seq.tokens)}"
-                raise AdapterMistake(self._says("allocate", answer, wanted))
+                raise AdapterMistake(self._says(method, answer, wanted))
             found[seq.id] = number
         return found
 
@@ -341,7 +376,8 @@ class Driver:
 
     def _copies(self, method: str, answer: Any, before: list[int], seq: Seq) -> list[tuple[int, int]]:
         if answer is None:
-            return [(old, new) for old, new in zip(before, self.row(seq), strict=False) if old != new]
+            pairs = zip(before, self.row(seq), strict=False)
+            return [(old, new) for old, new in pairs if old != new and NULL not in (old, new)]
         return self._pairs(method, answer, "a list of (source block, destination block) pairs")
 
     def _pairs(self, method: str, answer: Any, expected: str) -> list[tuple[int, int]]:
@@ -362,7 +398,12 @@ class Driver:
         outcome.writings = [self.ledger.write(seq) for seq in scheduled]
         if self._steps:
             self._call(outcome, "step", [(seq, seq.upto) for seq in scheduled])
-        self._sync(outcome, self.world.receive(op))
+        grown = self.world.receive(op)
+        for writing in outcome.writings:
+            if writing.seq.scheduled_drafts:
+                accepted = min(writing.seq.scheduled_drafts, max(0, len(op.tokens.get(writing.seq.id, ())) - 1))
+                self.ledger.speculate(writing, accepted)
+        self._sync(outcome, grown)
 
     def _fork(self, op: Fork, group: Group, outcome: Outcome) -> None:
         parent = self.world.seqs[op.parent]
@@ -403,7 +444,7 @@ class Driver:
     ) -> list[tuple[int, int]]:
         if answer is None:
             by_row = [pair for seq in seqs for pair in zip(rows[seq.id], self.row(seq), strict=False)]
-            return list(dict.fromkeys(by_row))
+            return [pair for pair in dict.fromkeys(by_row) if NULL not in pair]
         pairs = answer.items() if isinstance(answer, Mapping) else answer
         return self._pairs(method, pairs, "(source block, destination block) pairs, or a mapping")
 
@@ -433,6 +474,10 @@ class Driver:
         if not outcome.again:
             self.world.end(seq)
 
+    def _evict(self, op: Evict, group: None, outcome: Outcome) -> None:
+        self._call(outcome, "evict", op.count)
+        self.ledger.evicted()
+
     def _reset_index(self, op: ResetIndex, group: None, outcome: Outcome) -> None:
         self._call(outcome, "reset_index")
         self.ledger.reset_index()
@@ -447,6 +492,9 @@ class Driver:
             self._call(outcome, "sync", seq)
 
 
+_WITH_NULLS = ("block_table", "block_tables", "announced_row")
+"""The answers in which None stands for no block."""
+
 _GUARD_METHODS = {capability: method for method, capability in BY_METHOD.items() if method.startswith("can_")}
 
 _PERFORM: dict[type[Operation], Callable[[Driver, Any, Any, Outcome], None]] = {
@@ -458,6 +506,7 @@ _PERFORM: dict[type[Operation], Callable[[Driver, Any, Any, Outcome], None]] = {
     SwapIn: Driver._swap_in,
     Preempt: Driver._preempt,
     Free: Driver._free,
+    Evict: Driver._evict,
     ResetIndex: Driver._reset_index,
     ResetAll: Driver._reset_all,
 }

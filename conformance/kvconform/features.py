@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvconform.ledger import Ledger
+from kvconform.rows import NULL
 from kvconform.world import World
 from kvspec.vocabulary import (
     Allocate,
     Append,
     Config,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -37,6 +39,22 @@ def used(operations: Sequence[Operation], config: Config) -> frozenset[str]:
         found.add("watermark")
     if config.prefix_caching:
         found.add("prefix-caching")
+    if config.sliding_window is not None:
+        found.add("window")
+    if config.kv_groups > 1:
+        found.add("kv-groups")
+    if any(getattr(op, "chunk", None) is not None for op in operations):
+        found.add("chunk")
+    if config.colliding_hashes:
+        found.add("colliding-hashes")
+    if any(getattr(op, "match", False) for op in operations):
+        found.add("match")
+    if any(getattr(op, "external", 0) for op in operations):
+        found.add("external")
+    if any(getattr(op, "drafts", 0) for op in operations):
+        found.add("drafts")
+    if any(isinstance(op, Evict) for op in operations):
+        found.add("evict")
     last = operations[-1] if operations else None
     if getattr(last, "force", False):
         found.add("forced")
@@ -56,8 +74,8 @@ def shape(op: Operation, world: World, ledger: Ledger) -> frozenset[str]:
             continue
         if seq.unseen:
             found.add("unseen")
-        if len(row.blocks) > -(-seq.upto // ledger.block_size):
+        if len(row.blocks) > ledger.layout.length(seq.upto):
             found.add("lookahead-tail")
-        if any(len(ledger.owners[row.device][block]) > 1 for block in row.blocks):
+        if any(len(ledger.owners[row.device][block]) > 1 for block in row.blocks if block != NULL):
             found.add("shared")
     return frozenset(found)

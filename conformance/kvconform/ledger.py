@@ -6,11 +6,12 @@ laws, guards, or the manager: the kit, not the adapter, owns what is true.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from kvconform.adapter import Seq
 from kvconform.cached import Cached
+from kvconform.rows import NULL, Layout
 from kvspec.vocabulary import Config, Device, Status
 
 GARBAGE = 0
@@ -66,6 +67,7 @@ class Ledger:
 
     def __init__(self, config: Config) -> None:
         self.block_size = config.block_size
+        self.layout = Layout(config)
         self.rows: dict[int, Row] = {}
         self.owners: dict[Device, dict[int, dict[int, int]]] = {Device.GPU: {}, Device.CPU: {}}  # block: {seq: index}
         self.pending: list[Transfer] = []
@@ -94,7 +96,8 @@ class Ledger:
         self._seqs[seq.id] = seq
         owners = self.owners[device]
         for index, block in enumerate(blocks):
-            owners.setdefault(block, {})[seq.id] = index
+            if block != NULL:
+                owners.setdefault(block, {})[seq.id] = index
 
     def drop_row(self, seq: Seq) -> None:
         """The sequence has no row any more."""
@@ -112,11 +115,18 @@ class Ledger:
 
     def distinct(self, seqs: Iterable[Seq]) -> int:
         """Distinct blocks in the rows of these sequences."""
-        return len({block for seq in seqs if seq.id in self.rows for block in self.rows[seq.id].blocks})
+        return len({block for seq in seqs if seq.id in self.rows for block in self.rows[seq.id].blocks} - {NULL})
 
     def entries(self, seqs: Iterable[Seq]) -> int:
-        """Entries in the rows of these sequences."""
-        return sum(len(self.rows[seq.id].blocks) for seq in seqs if seq.id in self.rows)
+        """Entries in the rows of these sequences that name a block."""
+        rows = [self.rows[seq.id].blocks for seq in seqs if seq.id in self.rows]
+        return sum(len(row) - row.count(NULL) for row in rows)
+
+    def evicted(self) -> None:
+        """Cached blocks that nobody owns were dropped: which and how many of them is the manager's choice."""
+        if self.cached is not None:
+            owned = self.owners[Device.GPU]
+            self.cached.dropped([block for block in self.cached.ends if block not in owned])
 
     def reset_index(self) -> None:
         """The prefix index was dropped."""
@@ -126,9 +136,10 @@ class Ledger:
 
     def claim(self, seq: Seq, block: int, index: int) -> None:
         """A GPU block was given to a sequence for these slots of its tokens."""
-        stop = min((index + 1) * self.block_size, len(seq.prefixes))
-        if index * self.block_size < stop:
-            self.claims[block] = seq.prefixes[stop - 1]
+        start = self.layout.start(index)
+        stop = min(start + self.block_size, len(seq.prefixes))
+        if start < stop:
+            self.claims[block] = self.layout.content(seq.prefixes[stop - 1], index)
 
     # -- contents --------------------------------------------------------------------------------------------
 
@@ -162,69 +173,129 @@ class Ledger:
         return [Arrival(seq, False, len(self.wrong_slots(seq))) for seq in seqs if seq.computed]
 
     def wrong_slots(self, seq: Seq) -> list[int]:
-        """Positions (of its computed ones) at which the sequence would read something else than its own prefix."""
+        """Positions, of those computed that it still reads, at which the sequence would read something else than its
+        own prefix.
+        """
         row = self.rows.get(seq.id)
         if row is None or not seq.computed:
             return []
-        size, wrong = self.block_size, []
-        blocks = row.blocks
-        for start in range(0, seq.computed, size):
-            stop = min(start + size, seq.computed)
-            index = start // size
-            found = self.content(row.device, blocks[index]) if index < len(blocks) else []
-            if found[: stop - start] != seq.prefixes[start:stop]:
-                wrong += [
-                    p for p in range(start, stop) if p - start >= len(found) or found[p - start] != seq.prefixes[p]
-                ]
-        return wrong
+        layout, size, blocks = self.layout, self.block_size, row.blocks
+        wrong = []
+        for index in range(layout.length(seq.computed)):
+            start = layout.start(index)
+            begin, stop = max(start, layout.live(index, seq.computed)), min(start + size, seq.computed)
+            block = blocks[index] if index < len(blocks) else NULL
+            found = self.content(row.device, block)[begin - start : stop - start] if block != NULL else []
+            mine = layout.contents(seq.prefixes, begin, stop, index)
+            if begin < stop and found != mine:
+                there = [*found, *[GARBAGE] * (len(mine) - len(found))]
+                wrong += [begin + at for at, (one, other) in enumerate(zip(there, mine, strict=True)) if one != other]
+        return sorted(set(wrong))
 
     def readers(self, device: Device, block: int) -> list[tuple[Seq, int]]:
         """The live sequences whose rows name the block, each with the entry's index."""
         return [(self._seqs[seq], index) for seq, index in self.owners[device].get(block, {}).items()]
 
+    def wanted(self, seq: Seq, index: int) -> int:
+        """The number of what the entry's last slot is to hold; 0 where its tokens do not fill it."""
+        stop = self.layout.start(index) + self.block_size
+        return self.layout.content(seq.prefixes[stop - 1], index) if stop <= len(seq.prefixes) else GARBAGE
+
+    def alike(self, seq: Seq, device: Device, block: int, index: int, besides: Container[int] = ()) -> bool:
+        """With prefix caching, whether somebody else owns the block, and all who do need the same whole block of KV
+        there as this sequence does in this entry of its row. besides: sequences that do not count.
+        """
+        layout, mine = self.layout, self.wanted(seq, index)
+        owners = self.readers(device, block)
+        others = [(other, place) for other, place in owners if other is not seq and other.id not in besides]
+        if self.cached is None or not others or not mine:
+            return False
+        for other, place in others:
+            end = layout.start(place) + layout.size
+            if end > other.upto or layout.content(other.prefixes[end - 1], place) != mine:
+                return False
+        return True
+
     def _wrong_in(self, seq: Seq, index: int, transfer: Transfer) -> int:
-        start = index * self.block_size
+        start = self.layout.start(index)
+        begin = max(start, self.layout.live(index, seq.computed))
         stop = min(start + self.block_size, seq.computed)
         found = self.content(transfer.target_device, transfer.target)
-        return sum(found[p - start] != seq.prefixes[p] for p in range(start, stop))
+        mine = self.layout.contents(seq.prefixes, begin, stop, index)
+        return sum(found[begin - start + at] != number for at, number in enumerate(mine))
 
     def write(self, seq: Seq) -> Writing:
         """Write the KV of the sequence's covered, not yet computed positions, and see whose slots that changes."""
-        row, size = self.rows[seq.id], self.block_size
+        row = self.rows[seq.id]
         writing = Writing(seq)
         owners = self.owners[row.device]
-        writing.sharing = any(len(owners[block]) > 1 for block in row.blocks)
+        writing.sharing = any(len(owners[block]) > 1 for block in row.blocks if block != NULL)
         for position in range(seq.computed, seq.upto):
-            index, offset = divmod(position, size)
+            self._write_at(writing, row, position, seq.prefixes[position])
+        if self.cached is not None:
+            self._complete(self.cached, seq, row)
+        seq.computed = seq.noted = seq.upto
+        return writing
+
+    def bring(self, seq: Seq, start: int) -> None:
+        """Bring the KV of the positions from start on that count as computed into the sequence's blocks."""
+        writing, row = Writing(seq), self.rows.get(seq.id)
+        if row is not None:
+            for position in range(start, seq.computed):
+                self._write_at(writing, row, position, seq.prefixes[position])
+
+    def speculate(self, writing: Writing, accepted: int) -> None:
+        """Write the KV of the drafts that the sequence was scheduled with. The first of them have turned out to be its
+        next tokens; the others leave garbage in their slots.
+        """
+        seq = writing.seq
+        row = self.rows[seq.id]
+        for number in range(seq.scheduled_drafts):
+            position = seq.upto + number
+            self._write_at(writing, row, position, seq.prefixes[position] if number < accepted else None)
+        seq.computed = seq.upto + accepted
+
+    def _write_at(self, writing: Writing, row: Row, position: int, prefix: int | None) -> None:
+        """Write one position in each group of layers; prefix: None for garbage."""
+        layout, owners = self.layout, self.owners[row.device]
+        number, offset = divmod(position, self.block_size)
+        for index in range(number * layout.groups, (number + 1) * layout.groups):
             if index >= len(row.blocks):
-                break  # no slot there: table.covers says so
-            block, mine = row.blocks[index], seq.prefixes[position]
+                return  # no slot there: table.covers says so
+            block = row.blocks[index]
+            if block == NULL:
+                continue  # window.live says so
+            mine = GARBAGE if prefix is None else layout.content(prefix, index)
             self.content(row.device, block)[offset] = mine
             if len(owners[block]) > 1:
                 self._meet_others(writing, row.device, block, offset, mine)
-        if self.cached is not None:
-            self._complete(self.cached, seq, row)
-        seq.computed = seq.upto
-        return writing
 
     def _complete(self, cached: Cached, seq: Seq, row: Row) -> None:
         """Note the blocks whose last slot this sequence has just computed, if it has computed its whole row since the
         index was last reset: a manager may, but need not, publish what comes after KV that was computed before.
         """
-        size = self.block_size
-        for index in range(seq.computed // size, min(seq.upto // size, len(row.blocks))):
-            self.claims.pop(row.blocks[index], None)  # whoever writes there now spoils what was written
+        layout, size = self.layout, self.block_size
+        first, stop = seq.noted // size * layout.groups, seq.upto // size * layout.groups
+        for index in range(first, min(stop, len(row.blocks))):
+            block, start = row.blocks[index], layout.start(index)
+            if block == NULL:
+                continue
+            self.claims.pop(block, None)  # whoever writes there now spoils what was written
             if seq.id in self.begun_before_reset:
                 continue
-            parent = seq.prefixes[index * size - 1] if index else 0
-            cached.computed(row.blocks[index], seq.prefixes[(index + 1) * size - 1], parent, self.now)
+            # Under a window a block is of use without what comes before it, so that nothing is its parent.
+            orphan = not start or layout.slides(index)
+            parent = 0 if orphan else layout.content(seq.prefixes[start - 1], index)
+            cached.computed(block, layout.content(seq.prefixes[start + size - 1], index), parent, self.now)
 
     def _meet_others(self, writing: Writing, device: Device, block: int, offset: int, mine: int) -> None:
         for other, index in self.readers(device, block):
-            place = index * self.block_size + offset
-            if other is writing.seq or place >= other.upto:
+            place = self.layout.start(index) + offset
+            if other is writing.seq or place >= max(other.upto, other.computed):
                 continue
-            if other.prefixes[place] == mine:
+            if place < self.layout.live(index, other.computed):
+                continue
+            if self.layout.content(other.prefixes[place], index) == mine:
                 continue
             strangers = writing.strangers.setdefault(block, [])
             if other not in strangers:

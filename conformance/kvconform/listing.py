@@ -13,6 +13,7 @@ from kvconform import __version__, faults
 from kvconform.adapter import capabilities_of
 from kvconform.errors import TargetError, UsageError
 from kvconform.reference import ReferenceAdapter
+from kvconform.reference_try import TryReference
 from kvspec.vocabulary import Capability
 
 
@@ -30,6 +31,8 @@ def plain_table(*titles: str) -> Table:
 def targets() -> list[dict[str, Any]]:
     """Every target that ships with the kit, one row a version."""
     rows = [_row("reference", __version__, capabilities_of(ReferenceAdapter()), "the reference manager, kvref")]
+    faces = "kvref, asked by trying: no guards, swap or fork; chunks and drafts"
+    rows.append(_row("reference-try", __version__, capabilities_of(TryReference()), faces))
     rows += _engines()
     for fault in faults.CATALOGUE.values():
         offered = capabilities_of(fault.adapter()())

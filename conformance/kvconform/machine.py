@@ -63,7 +63,7 @@ class Machine(RuleBasedStateMachine):
         pick = Drawn(data)
         config = configuration(self.adapter.domain, self.capabilities, pick)
         self.run = type(self).start(config)
-        self.manner = style(config, pick)
+        self.manner = style(config, pick, evicts=Capability.RECLAIMABLE in self.capabilities)
 
     def possible(self, kind: str) -> list[int]:
         """What an operation of this kind may be about now."""

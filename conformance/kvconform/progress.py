@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kvconform.adapter import ANY_DOMAIN, Adapter, Domain
+from kvconform.driver import Outcome
 from kvconform.finding import Finding, Raw, raws_of
 from kvconform.judge import Violation
 from kvconform.propose import Chooser, configuration
@@ -21,6 +22,8 @@ from kvspec.vocabulary import (
     Append,
     Capability,
     Config,
+    Device,
+    Evict,
     Free,
     Operation,
     Preempt,
@@ -44,7 +47,9 @@ def workload(adapter: Adapter, capabilities: frozenset[Capability], pick: Choose
     """A workload each of whose requests fits alone; None where the configuration has no room for any."""
     config = configuration(adapter.domain, capabilities, pick)
     lookahead = pick.choose([0, 0, 1, config.block_size]) if Capability.LOOKAHEAD in capabilities else 0
-    room = (config.num_gpu_blocks - config.watermark_blocks - SPARE) * config.block_size - lookahead
+    null = int(Capability.NULL_BLOCK in capabilities)
+    most = (config.num_gpu_blocks - config.watermark_blocks - SPARE - null) // config.kv_groups
+    room = most * config.block_size - lookahead
     if room < 2:
         return None
     tiny = Request(1, min(config.block_size, room) - 1) if config.block_size > 1 else Request(1, 1)
@@ -53,7 +58,7 @@ def workload(adapter: Adapter, capabilities: frozenset[Capability], pick: Choose
         total = pick.choose([room, pick.integer(2, room), pick.integer(2, room)])
         prompt = pick.integer(1, total - 1)
         requests.append(Request(prompt, total - prompt))
-    return Workload(config, tuple(requests), lookahead)
+    return Workload(config, tuple(requests), lookahead, null)
 
 
 class Scheduler:
@@ -112,12 +117,26 @@ class Scheduler:
         waiting = self._having(Status.RUNNING)
         while waiting and not self.run.over:
             number = waiting[0]
-            if self.run.apply(Append(self.group[number], self.lookahead)).result is Result.OK:
+            if self._try(self._growth, number).result is Result.OK:
                 waiting.pop(0)
             else:
                 preempted = True
                 self._preempt(waiting.pop())
         return preempted
+
+    def _growth(self, number: int) -> Operation:
+        return Append(self.group[number], self.lookahead)
+
+    def _return(self, number: int) -> Operation:
+        return SwapIn(self.group[number], self.lookahead)
+
+    def _try(self, make: Callable[[int], Operation], number: int) -> Outcome:
+        """Carry an operation out; where eviction is the engine's, evict and try again if it cannot be."""
+        outcome = self.run.apply(make(number))
+        kept = self.run.judge.bench.reclaimable.get(Device.GPU, 0)
+        if outcome.result is Result.OK or not kept or self._do(Evict(kept)) is not Result.OK:
+            return outcome
+        return self.run.apply(make(number))
 
     def _preempt(self, number: int) -> None:
         group = self.group[number]
@@ -137,12 +156,12 @@ class Scheduler:
     def _resume(self) -> None:
         swapped = self._having(Status.SWAPPED)
         for number in swapped:
-            if self._do(SwapIn(self.group[number], self.lookahead)) is not Result.OK:
+            if self._try(self._return, number).result is not Result.OK:
                 return
         for number in self._having(Status.WAITING):
             if self.run.over:
                 return
-            outcome = self.run.apply(self._admission(number))
+            outcome = self._try(self._admission, number)
             if outcome.verdict is Verdict.NEVER:
                 self._decline(number)
             elif outcome.result is not Result.OK:
@@ -243,4 +262,4 @@ def _smaller(work: Workload) -> list[Workload]:
         for less in (replace(request, prompt=request.prompt - 1), replace(request, output=request.output - 1)):
             if less.prompt and less.output:
                 found.append(replace(work, requests=(*requests[:at], less, *requests[at + 1 :])))
-    return [w for w in found if all(fits_alone(w.config, r, w.lookahead) for r in w.requests)]
+    return [w for w in found if all(fits_alone(w.config, r, w.lookahead, w.null) for r in w.requests)]

@@ -21,6 +21,7 @@ from kvspec.vocabulary import (
     Capability,
     Config,
     Device,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -63,13 +64,16 @@ class Style:
     """How one run is biased: runs of one style each find more than runs that are all alike.
 
     weights: how often each operation is proposed. longest: prompts of at most so many blocks. lookaheads: lookahead
-    slots to choose from. bursts: most tokens a step gives to a sequence.
+    slots to choose from. bursts: most tokens a step gives to a sequence. chunks, drafts: to choose from, where the
+    manager has them.
     """
 
     weights: dict[str, int]
     longest: int
     lookaheads: tuple[int, ...]
     bursts: int
+    chunks: tuple[int | None, ...] = (None,)
+    drafts: tuple[int, ...] = (0,)
 
 
 POOLS = [(0, 2), *[(1, 4), (2, 6), (3, 8), (3, 8), (6, 14), (6, 14), (12, 30)] * 2, (20, 130)]
@@ -84,6 +88,7 @@ BASE_WEIGHTS = {
     "swap_in": 40,
     "preempt": 8,
     "free": 8,
+    "evict": 3,
     "reset_index": 2,
     "reset_all": 1,
 }
@@ -101,16 +106,32 @@ def configuration(domain: Domain, capabilities: frozenset[Capability], pick: Cho
     if Capability.WATERMARK in capabilities:
         watermark = min(gpu, pick.choose([0, 0, 0, 0, 1, 1, 2, gpu // 2, gpu]))
     caching = Capability.PREFIX_CACHING in capabilities and pick.chance(50)
-    return Config(size, gpu, cpu, watermark, max_model_len=size * (gpu + 2), prefix_caching=caching)
+    window, groups = None, 1
+    windows = Capability.WINDOW in capabilities and (domain.windows_with_caching or not caching)
+    if windows and pick.chance(35):
+        window = _window(size, domain.whole_windows, pick)
+        if Capability.KV_GROUPS in capabilities and pick.chance(60):
+            groups = pick.choose([2, 2, 3])
+    colliding = caching and Capability.COLLIDING_HASHES in capabilities and pick.chance(25)
+    return Config(size, gpu, cpu, watermark, size * (gpu + 2), caching, window, groups, colliding)
 
 
-def style(config: Config, pick: Chooser) -> Style:
-    """A style for one run."""
+def _window(size: int, whole: bool, pick: Chooser) -> int:
+    """A short window, so that positions die soon: some blocks long, or a token more or less."""
+    blocks = pick.choose([1, 1, 2, 2, 3])
+    return blocks * size if whole else max(1, blocks * size + pick.choose([0, 0, 1, -1, -size + 1]))
+
+
+def style(config: Config, pick: Chooser, *, evicts: bool = False) -> Style:
+    """A style for one run. evicts: the engine must evict, or its pool fills up."""
     weights = {kind: weight * pick.choose([0, 1, 3, 3, 9]) // 3 for kind, weight in BASE_WEIGHTS.items()}
     weights = {**weights, "allocate": max(10, weights["allocate"]), "step": max(20, weights["step"])}
+    weights["evict"] *= 1 + 5 * evicts
     size = config.block_size
     lookaheads = pick.choose([(0,), (0, 1), (size, 1, 0), (1,), (size + 1, size, size - 1, 0), (2 * size + 1, 0, size)])
-    return Style(weights, pick.choose([1, 2, 2, 3, 5]), lookaheads, pick.choose([1, 1, 2, 3, size + 1]))
+    longest, bursts = pick.choose([1, 2, 2, 3, 5]), pick.choose([1, 1, 2, 3, size + 1])
+    chunks: list[tuple[int | None, ...]] = [(None,), (None, 1, size), (size, 2 * size), (1, size - 1 or 1, size + 1)]
+    return Style(weights, longest, lookaheads, bursts, pick.choose(chunks), pick.choose([(0,), (0, 1, 2), (size, 1)]))
 
 
 # -- which operations are possible ---------------------------------------------------------------------------
@@ -136,8 +157,11 @@ def candidates(run: Run) -> dict[str, list[int]]:
     ]
     found["swap_out"], found["swap_in"], found["preempt"] = [*running], swapped, running
     found["free"] = [
-        seq.id for seq in world.seqs.values() if seq.status is not Status.WAITING or seq.group.id in run.hopeless
+        seq.id
+        for seq in world.seqs.values()
+        if seq.status is not Status.WAITING or seq.holds or seq.group.id in run.hopeless
     ] + list(world.ended)[-1:]
+    found["evict"] = [0] if run.config.prefix_caching else []
     found["reset_index"] = [0] if run.config.prefix_caching else []
     found["reset_all"] = [0]
     for kind, group in run.refused:
@@ -171,7 +195,9 @@ def _tightest(run: Run, kind: str, subjects: Sequence[int]) -> int:
 
 
 def _distance(run: Run, op: Operation, group: int) -> int:
-    found = demands_of(op, run.world.groups[group], run.ledger, run.config, run.adapter.capabilities)
+    found = demands_of(
+        op, run.world.groups[group], run.ledger, run.config, run.adapter.capabilities, run.judge.bench.null_use
+    )
     if found is None:
         return 0
     return abs(int(run.judge.counts.get(found.device, 0) - found.most.need - found.most.reserve))
@@ -226,11 +252,17 @@ def _allocate(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
     group = _next(run, [*run.world.groups, *(seq.group.id for seq in run.world.ended.values())])
     length = _prompt_length(run, style, pick)
     seqs = tuple(range(first, first + count))
+    chunk = _chunk(run, style, pick)
+    external = pick.choose([0, 0, 0, 1, run.config.block_size]) if Capability.EXTERNAL in run.capabilities else 0
     if not run.config.prefix_caching:
-        return Allocate(group, seqs, _tokens(length, pick), lookahead)
+        return Allocate(group, seqs, _tokens(length, pick), lookahead, chunk=chunk, external=external)
     known, extra = _known_prefix(run, length, pick)
-    tokens = known + _tokens(length - len(known), pick)
-    return Allocate(group, seqs, tokens, lookahead, extra=extra)
+    whole = len(known) // run.config.block_size * run.config.block_size
+    # Now and then a prompt that may be cached whole.
+    tokens = known[:whole] if whole and pick.chance(15) else known + _tokens(length - len(known), pick)
+    if Capability.MATCH in run.capabilities and pick.chance(40):
+        return Allocate(group, seqs[:1], tokens, extra=extra, match=True)
+    return Allocate(group, seqs, tokens, lookahead, extra=extra, chunk=chunk, external=external)
 
 
 EXTRA: list[tuple[str, ...]] = [(), (), (), ("a",), ("b",)]
@@ -260,17 +292,25 @@ def _lookahead(run: Run, style: Style, pick: Chooser) -> int:
     return pick.choose(style.lookaheads)
 
 
+def _chunk(run: Run, style: Style, pick: Chooser) -> int | None:
+    return pick.choose(style.chunks) if Capability.CHUNKS in run.capabilities else None
+
+
 def _append(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
-    return Append(subject, _lookahead(run, style, pick))
+    lookahead, running = _lookahead(run, style, pick), run.world.groups[subject].running
+    if Capability.DRAFTS in run.capabilities and all(len(seq.tokens) - seq.computed == 1 for seq in running):
+        return Append(subject, lookahead, drafts=pick.choose(style.drafts))
+    return Append(subject, lookahead, chunk=_chunk(run, style, pick))
 
 
 def _step(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
     tokens: dict[int, tuple[int, ...]] = {}
     orders = run.world.orders
-    most = 1 if Order.ONE_TOKEN in orders else style.bursts
     for seq in run.world.seqs.values():
-        if seq.scheduled:
-            limit = min(most, seq.scheduled_lookahead + 1) if Order.WITHIN_LOOKAHEAD in orders else most
+        if seq.scheduled and not seq.unseen:
+            limit = 1 + seq.scheduled_drafts if Order.ONE_TOKEN in orders else style.bursts
+            if Order.WITHIN_LOOKAHEAD in orders:
+                limit = min(limit, seq.scheduled_lookahead + 1)
             count = _burst(seq, run.config, limit, Order.TOKENS_EVERY_STEP in orders, pick)
             if count:
                 tokens[seq.id] = _tokens(count, pick)
@@ -289,6 +329,8 @@ def _fork(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
         return Fork(subject, child)
     room = run.config.max_model_len - parent.upto
     most = 1 if Order.ONE_TOKEN in run.world.orders else style.bursts
+    if Order.WITHIN_LOOKAHEAD in run.world.orders:
+        most = min(most, parent.scheduled_lookahead + 1)
     return Fork(subject, child, _tokens(min(room, max(1, pick.integer(0, most))), pick))
 
 
@@ -308,6 +350,10 @@ def _free_one(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
     return Free(subject, pick.choose(["finished", "aborted"]))
 
 
+def _evict(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
+    return Evict(pick.choose([1, 1, 2, run.config.num_gpu_blocks + 1]))
+
+
 def _reset_index(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
     return ResetIndex()
 
@@ -325,6 +371,7 @@ _MAKERS: dict[str, Callable[[Run, int, Style, Chooser], Operation]] = {
     "swap_in": _swap_in,
     "preempt": _preempt,
     "free": _free_one,
+    "evict": _evict,
     "reset_index": _reset_index,
     "reset_all": _reset_all,
 }
@@ -336,6 +383,6 @@ def make_alone(run: Run, group: int) -> list[Operation]:
     scheduled = [seq for seq in run.world.seqs.values() if seq.scheduled]
     if scheduled or run.world.swapped_out_since_step:
         every = Order.TOKENS_EVERY_STEP in run.world.orders
-        ops.append(Step({seq.id: (1,) for seq in scheduled} if every else {}))
+        ops.append(Step({seq.id: (1,) for seq in scheduled if not seq.unseen} if every else {}))
     ops += [Free(seq.id, "aborted") for seq in run.world.seqs.values() if seq.group.id != group]
     return ops

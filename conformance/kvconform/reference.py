@@ -21,6 +21,16 @@ VERDICTS = {
 }
 
 
+def colliding(parent: int, tokens: tuple[int, ...]) -> int:
+    """A hash that sees nothing but whether a block's first token is odd."""
+    return tokens[0] % 2
+
+
+def with_nulls(row: list[int]) -> list[int | None]:
+    """A row of kvref's as the kit reads it."""
+    return [None if block == kvref.NULL else block for block in row]
+
+
 class ReferenceAdapter(Adapter):
     """kvref, with all that it offers."""
 
@@ -29,6 +39,8 @@ class ReferenceAdapter(Adapter):
     capabilities = Capabilities(
         prefix_caching=True,
         extra_keys=True,
+        window=True,
+        colliding_hashes=True,
         lookahead=True,
         allocate_lookahead="provided",
         groups=True,
@@ -56,8 +68,11 @@ class ReferenceAdapter(Adapter):
             num_cpu_blocks=config.num_cpu_blocks,
             watermark_blocks=config.watermark_blocks,
             prefix_caching=config.prefix_caching,
+            sliding_window=config.sliding_window,
+            hash_block=colliding if config.colliding_hashes else None,
         )
         self._caching = config.prefix_caching
+        self._told = config.prefix_caching or config.sliding_window is not None
 
     def can_allocate(self, group: Group) -> Verdict:
         """Ask for admission, or for the way back after a preemption."""
@@ -126,6 +141,10 @@ class ReferenceAdapter(Adapter):
         if seq.group.admitted_before or seq.id in self.manager:
             self.manager.free(seq.id)
 
+    def evict(self, count: int) -> None:
+        """Drop cached content."""
+        self.manager.evict(count)
+
     def reset_index(self) -> None:
         """Forget what is cached."""
         self.manager.reset_index()
@@ -141,14 +160,19 @@ class ReferenceAdapter(Adapter):
             self.manager.add_tokens(seq.id, self._tokens(seq.tokens[-grown:]))
 
     def step(self, batch: Sequence[tuple[Seq, int]]) -> None:
-        """Tell kvref what is computed now."""
-        if self._caching:
+        """Tell kvref what is computed now, where it makes use of it."""
+        if self._told:
             for seq, _ in batch:
                 self.manager.computed(seq.id)
 
-    def block_table(self, seq: Seq) -> list[int]:
+    def block_table(self, seq: Seq) -> Sequence[int | None]:
         """The row."""
-        return self.manager.block_table(seq.id)
+        row = self.manager.block_table(seq.id)
+        return with_nulls(row) if kvref.NULL in row else row
+
+    def null_block(self) -> int | None:
+        """The block that kvref has set aside for what a window leaves behind."""
+        return self.manager.null_block
 
     def num_free_blocks(self, device: Device) -> int:
         """Free blocks of the device."""

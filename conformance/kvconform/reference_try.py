@@ -1,6 +1,6 @@
 """The adapter of kvref's second face, which is asked by trying. An example of an adapter in that style.
 
-Knows kvref's interface; the kit treats it like any third party's. Target: `kvconform.reference_try:TryReference`.
+Knows kvref's interface; the kit treats it like any third party's.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import kvref
 from kvconform.adapter import Adapter, Capabilities, Group, Seq
+from kvconform.reference import colliding, with_nulls
 from kvspec.vocabulary import Config, Device
 
 
@@ -22,30 +23,44 @@ class TryReference(Adapter):
         admission="try",
         prefix_caching=True,
         extra_keys=True,
+        window=True,
+        colliding_hashes=True,
         lookahead=True,
         allocate_lookahead="provided",
         watermark=True,
+        chunks=True,
+        drafts=True,
     )
     bad_input = (kvref.UnknownSequence, kvref.DuplicateSequence, kvref.WrongStatus, kvref.InvalidRequest)
 
+    manager_class: ClassVar[type[kvref.RequestManager]] = kvref.RequestManager
+
     def start(self, config: Config) -> None:
         """A fresh manager."""
-        self.manager = kvref.RequestManager(
-            config.block_size, config.num_gpu_blocks, config.watermark_blocks, prefix_caching=config.prefix_caching
+        self.manager = self.manager_class(
+            config.block_size,
+            config.num_gpu_blocks,
+            config.watermark_blocks,
+            prefix_caching=config.prefix_caching,
+            sliding_window=config.sliding_window,
+            hash_block=colliding if config.colliding_hashes else None,
         )
 
     def allocate(self, group: Group) -> bool | int:
         """Admit, or bring back; how many tokens were cached."""
         (seq,) = group.waiting
+        known = self.manager.match(seq.tokens, group.extra)
+        upto = seq.reach(known)
         if group.admitted_before:
-            cached = self.manager.readmit(seq.id, lookahead=group.lookahead)
+            cached = self.manager.readmit(seq.id, upto, group.lookahead)
         else:
-            cached = self.manager.admit(seq.id, seq.tokens, lookahead=group.lookahead, extra=group.extra)
+            cached = self.manager.admit(seq.id, seq.tokens, upto, group.lookahead, group.extra)
         return False if cached is None else cached
 
     def append(self, seq: Seq) -> bool | None:
         """Cover unseen tokens and lookahead; nothing is ever copied."""
-        return None if self.manager.extend(seq.id, (), lookahead=seq.lookahead) else False
+        upto = seq.reach(seq.upto)
+        return None if self.manager.extend(seq.id, (), upto, seq.lookahead + seq.drafts) else False
 
     def sync(self, seq: Seq) -> None:
         """Tell kvref of tokens that a step produced; slots for them come with the append."""
@@ -67,6 +82,10 @@ class TryReference(Adapter):
         if seq.group.admitted_before or seq.id in self.manager:
             self.manager.free(seq.id)
 
+    def evict(self, count: int) -> None:
+        """Drop cached content."""
+        self.manager.evict(count)
+
     def reset_index(self) -> None:
         """Forget what is cached."""
         self.manager.reset_index()
@@ -75,9 +94,13 @@ class TryReference(Adapter):
         """Forget everything."""
         self.manager.reset()
 
-    def block_table(self, seq: Seq) -> list[int]:
+    def block_table(self, seq: Seq) -> Sequence[int | None]:
         """The row."""
-        return self.manager.block_table(seq.id)
+        return with_nulls(self.manager.block_table(seq.id))
+
+    def null_block(self) -> int | None:
+        """The block that kvref has set aside for what a window leaves behind."""
+        return self.manager.null_block
 
     def num_free_blocks(self, device: Device) -> int:
         """Free blocks, cached ones among them."""

@@ -14,6 +14,7 @@ from kvconform.driver import Driver, Outcome
 from kvconform.features import shape, used
 from kvconform.judge import Judge, Tally, Violation
 from kvconform.ledger import Ledger
+from kvconform.rows import NULL
 from kvconform.world import World
 from kvspec.laws import CATALOGUE, Law
 from kvspec.vocabulary import (
@@ -21,6 +22,7 @@ from kvspec.vocabulary import (
     Capability,
     Config,
     Device,
+    Evict,
     Free,
     Level,
     Operation,
@@ -28,6 +30,9 @@ from kvspec.vocabulary import (
     Step,
     Verdict,
 )
+
+FRESH = 1_000_000
+"""Tokens from here on are in no other prompt: nothing can be shared with it."""
 
 
 class IllegalOperation(Exception):
@@ -46,6 +51,9 @@ class Entry:
     outcome: Outcome
     counts: dict[Device, int]
     rows: dict[int, tuple[Device, list[int]]]
+    lanes: int = 1  # rows of each sequence, one for each group of layers, kept by turns
+    reserved: dict[Device, int] = field(default_factory=dict)
+    reclaimable: dict[Device, int] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
 
 
@@ -123,7 +131,11 @@ class Run:
         found = self.judge.after(before, outcome)
         if self._record:
             rows = {seq: (row.device, row.blocks) for seq, row in self.ledger.rows.items()}
-            self.entries.append(Entry(op, outcome, self.judge.counts, rows, list(found)))
+            reserved = {Device.GPU: int(self.judge.bench.null is not None)}
+            lanes = self.config.kv_groups
+            self.entries.append(
+                Entry(op, outcome, self.judge.counts, rows, lanes, reserved, self.judge.bench.reclaimable, list(found))
+            )
         if found:
             self._note(found)
         self._remember(op, outcome)
@@ -173,10 +185,10 @@ class Run:
         self.over, self._record = True, recording
 
     def _last_operations(self) -> Iterable[Operation]:
-        scheduled = [seq.id for seq in self.world.seqs.values() if seq.scheduled]
+        scheduled = [seq for seq in self.world.seqs.values() if seq.scheduled]
         if scheduled:
             every = Order.TOKENS_EVERY_STEP in self.world.orders
-            yield Step(dict.fromkeys(scheduled, (1,)) if every else {})
+            yield Step({seq.id: (1,) for seq in scheduled if not seq.unseen} if every else {})
         for seq in list(self.world.seqs):
             yield Free(seq, "aborted")
 
@@ -189,23 +201,26 @@ class Run:
             return
         atomic = Capability.ATOMIC_FAILURES in self.capabilities
         guarded = not self.capabilities.isdisjoint((Capability.GUARD_ALLOCATE, Capability.TRY_ALLOCATE))
-        total = self.config.num_gpu_blocks
+        total = self.judge.bench.total(Device.GPU)
         blocks: list[int] = []
         last, forced = 1, False
         first = max([0, *self.world.ended, *self.world.groups]) + 1
+        drop = Evict(max(1, total))
+        if Capability.RECLAIMABLE in self.capabilities and self.why_not(drop) is None:
+            self.apply(drop)
         # Without a guard the last admission would have to fail to be seen: only where failures are atomic.
         for number in range(first, first + total + (guarded or atomic)):
-            outcome = self.apply(Allocate(number, (number,), (1 + number % 2,), force=forced))
+            outcome = self.apply(Allocate(number, (number,), (FRESH + number,), force=forced))
             if outcome.refused and not forced and atomic and not self.over:
                 forced = True
                 outcome = self.apply(Allocate(number, (number,), None, force=True))
             if self.over or outcome.result is not Result.OK:
                 break
             row = self.ledger.rows.get(number)
-            blocks += row.blocks if row else []
+            blocks += [block for block in row.blocks if block != NULL] if row else []
             last = max(1, len(row.blocks) if row else 1)
         if not self.over:
-            left = self.judge.counts[Device.GPU]
+            left = self.judge.counts[Device.GPU] + self.judge.bench.reclaimable.get(Device.GPU, 0)
             kept = left if guarded and not atomic else last - 1
             self._judge_spending(len(blocks), len(set(blocks)), left, total, kept)
 

@@ -19,6 +19,7 @@ from kvspec.vocabulary import (
     Allocate,
     Append,
     Config,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -47,17 +48,35 @@ class Trace:
         numbers = sum(_weight(op) for op in self.operations)
         c = self.config
         pools = c.num_gpu_blocks + c.num_cpu_blocks
-        return len(self.operations), numbers + pools + c.block_size + c.watermark_blocks, _letters(self.operations)
+        # No window is smaller than any.
+        window = 0 if c.sliding_window is None else 2 + c.sliding_window
+        settings = pools + c.block_size + c.watermark_blocks + window + 2 * c.kv_groups + c.colliding_hashes
+        return len(self.operations), numbers + settings, _letters(self.operations)
 
 
 def _weight(op: Operation) -> int:
     if isinstance(op, Allocate):
-        return 2 * len(op.seqs) + len(op.tokens or ()) + op.lookahead + 3 * op.force
+        return (
+            2 * len(op.seqs)
+            + len(op.tokens or ())
+            + op.lookahead
+            + 3 * op.force
+            + _partial(op)
+            + op.external
+            + op.match
+        )
     if isinstance(op, Step):
         return sum(1 + len(tokens) for tokens in op.tokens.values())
     if isinstance(op, Fork):
         return 2 + len(op.tokens or ())
-    return getattr(op, "lookahead", 0) + 3 * getattr(op, "force", False)
+    if isinstance(op, Append):
+        return op.lookahead + 3 * op.force + op.drafts + _partial(op)
+    return getattr(op, "lookahead", 0) + 3 * getattr(op, "force", False) + getattr(op, "count", 0)
+
+
+def _partial(op: Allocate | Append) -> int:
+    """What a chunk weighs: more than none, and the more the longer it is."""
+    return 0 if op.chunk is None else 1 + op.chunk
 
 
 def _letters(operations: tuple[Operation, ...]) -> int:
@@ -190,6 +209,7 @@ def _smaller(trace: Trace) -> Iterator[Trace]:
     yield from _longer_prompts(trace)
     yield from _smaller_blocks(trace)
     yield from _smaller_config(trace)
+    yield from _lower_lookaheads(trace)
     yield from _simpler_operations(trace)
     yield from _paired(trace)
 
@@ -291,6 +311,27 @@ def _smaller_config(trace: Trace) -> Iterator[Trace]:
                 yield replace(trace, config=replace(trace.config, **{name: smaller}))
     if trace.config.prefix_caching:
         yield replace(trace, config=replace(trace.config, prefix_caching=False))
+    if trace.config.colliding_hashes:
+        yield replace(trace, config=replace(trace.config, colliding_hashes=False))
+    window = trace.config.sliding_window
+    if window is not None:
+        for shorter in dict.fromkeys((None, 1, window // 2, window - 1)):
+            if shorter is None or 1 <= shorter < window:
+                yield replace(trace, config=replace(trace.config, sliding_window=shorter))
+    if trace.config.kv_groups > 1:
+        yield replace(trace, config=replace(trace.config, kv_groups=trace.config.kv_groups - 1))
+
+
+def _lower_lookaheads(trace: Trace) -> Iterator[Trace]:
+    """Every lookahead lowered at once: an engine may have only one."""
+    most = max((getattr(op, "lookahead", 0) for op in trace.operations), default=0)
+    for less in dict.fromkeys((0, 1, most // 2, most - 1)):
+        if 0 <= less < most:
+            lowered = [
+                replace(op, lookahead=min(op.lookahead, less)) if isinstance(op, (Allocate, Append, SwapIn)) else op
+                for op in trace.operations
+            ]
+            yield replace(trace, operations=tuple(lowered))
 
 
 def _simpler_operations(trace: Trace) -> Iterator[Trace]:
@@ -306,9 +347,24 @@ def _simpler(op: Operation) -> Iterator[Operation]:
         for less in dict.fromkeys((0, op.lookahead // 2, op.lookahead - 1)):
             if 0 <= less < op.lookahead:
                 yield replace(op, lookahead=less)
+    if isinstance(op, (Allocate, Append)) and op.chunk is not None:
+        for chunk in dict.fromkeys((None, 1, op.chunk // 2, op.chunk - 1)):
+            if chunk is None or 1 <= chunk < op.chunk:
+                yield replace(op, chunk=chunk)
+    if isinstance(op, Append):
+        for less in dict.fromkeys((0, op.drafts // 2, op.drafts - 1)):
+            if 0 <= less < op.drafts:
+                yield replace(op, drafts=less)
+    if isinstance(op, Evict) and op.count > 1:
+        yield replace(op, count=1)
     if isinstance(op, Allocate):
+        for less in dict.fromkeys((0, op.external // 2, op.external - 1)):
+            if 0 <= less < op.external:
+                yield replace(op, external=less)
         if op.extra:
             yield replace(op, extra=())
+        if op.match:
+            yield replace(op, match=False)
         for last in range(len(op.seqs) - 1, 0, -1):
             yield replace(op, seqs=op.seqs[:last])
         if op.tokens:

@@ -1,4 +1,4 @@
-"""From what a user names to an adapter: `reference`, `fault:NAME`, `NAME@VERSION`, `package.module:factory`.
+"""From what a user names to an adapter: `reference`, `fault:NAME`, `NAME@VERSION`, `package.module:factory` and so on.
 
 Knows how targets are named and loaded. Loading runs the user's code, and whatever goes wrong there is one clear error.
 """
@@ -15,6 +15,10 @@ from kvconform import __version__, faults
 from kvconform.adapter import Adapter, AdapterMistake, capabilities_of
 from kvconform.errors import TargetError, UsageError
 from kvconform.reference import ReferenceAdapter
+from kvconform.reference_try import TryReference
+
+REFERENCES: dict[str, type[Adapter]] = {face.name: face for face in (ReferenceAdapter, TryReference)}
+"""The faces of kvref by name: the one that is asked by guards, and the one that is asked by trying."""
 
 
 @dataclass
@@ -32,8 +36,8 @@ def resolve(spec: str) -> Target:
 
     Raises UsageError for a name that cannot be one (an unknown fault too), TargetError for one that cannot be loaded.
     """
-    if spec == "reference":
-        return Target(spec, "reference", __version__, ReferenceAdapter())
+    if spec in REFERENCES:
+        return Target(spec, spec, __version__, REFERENCES[spec]())
     if spec.startswith("fault:"):
         return _fault(spec)
     if spec.startswith("exec:"):
@@ -59,7 +63,7 @@ def _engine(spec: str) -> Target:
         adapter = adapter_factory(name, version or None)()
     except UnknownEngine:
         engines = [f"{target.name}@VERSION" for target in available()]
-        known = ", ".join(["reference", "fault:NAME", *engines, "package.module:factory"])
+        known = ", ".join([*REFERENCES, "fault:NAME", *engines, "package.module:factory"])
         raise TargetError(f"unknown target {spec!r}; a target is one of {known} (see: kvconform targets)") from None
     except EngineError as error:
         raise TargetError(str(error)) from None

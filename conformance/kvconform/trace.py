@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from kvconform.rows import shown
 from kvconform.run import Entry
 from kvspec.vocabulary import OPERATIONS, Config, Operation, arguments
 
@@ -31,6 +32,8 @@ MOST = {
     "num_cpu_blocks": 10_000_000,
     "watermark_blocks": 10_000_000,
     "max_model_len": 1_000_000_000,
+    "sliding_window": 1_000_000_000,
+    "kv_groups": 64,
 }
 """Larger configurations in a trace are mistakes: nobody's block manager has them, and the ledger would not end."""
 
@@ -81,17 +84,12 @@ def operation_from_json(data: Any) -> Operation:
 
 
 def config_from_json(data: Any) -> Config:
-    """The configuration that these JSON values say; keys of later versions are accepted only at their defaults.
-
-    Raises TraceError.
-    """
+    """The configuration that these JSON values say. Raises TraceError."""
     if not isinstance(data, dict):
         raise TraceError("config is an object")
     known = {f.name for f in fields(Config)}
-    later = {"sliding_window": None, "kv_groups": 1}
     for key, value in data.items():
-        same = key in later and value == later[key] and type(value) is type(later[key])
-        if key not in known and not same:
+        if key not in known:
             raise TraceError(f"config.{key} = {value!r} is not supported by this version")
     for key, most in MOST.items():
         if isinstance(data.get(key), int) and data[key] > most:
@@ -116,11 +114,19 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
     if outcome.error is not None:
         line["error"] = f"{type(outcome.error).__name__}: {outcome.error}"
     line["tables"] = {
-        str(seq): {"device": device.value, "rows": [{"first": 0, "blocks": list(blocks)}]}
+        str(seq): {
+            "device": device.value,
+            "rows": [{"first": 0, "blocks": shown(blocks[lane :: entry.lanes])} for lane in range(entry.lanes)],
+        }
         for seq, (device, blocks) in entry.rows.items()
     }
     line["pools"] = {
-        device.value: {"free": free, "reclaimable": 0, "reserved": 0, "pending": 0}
+        device.value: {
+            "free": free,
+            "reclaimable": entry.reclaimable.get(device, 0),
+            "reserved": entry.reserved.get(device, 0),
+            "pending": 0,
+        }
         for device, free in entry.counts.items()
     }
     if outcome.cached:

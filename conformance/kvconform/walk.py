@@ -79,7 +79,7 @@ class Walk:
         pick = Dice(f"{self.seed}/{number}")
         config = configuration(self.adapter.domain, self.capabilities, pick)
         run = self.start(config)
-        manner = style(config, pick)
+        manner = style(config, pick, evicts=Capability.RECLAIMABLE in self.capabilities)
         refused: Operation | None = None
         for _ in range(pick.choose(LENGTHS)):
             if run.over:

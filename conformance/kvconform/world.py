@@ -17,6 +17,7 @@ from kvspec.vocabulary import (
     Append,
     Capability,
     Config,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -64,6 +65,7 @@ class World:
         self._forgotten: dict[int, Seq] = {}
         self.prefixes = Prefixes()
         self.swapped_out_since_step: set[int] = set()
+        self.admitted_since_step = False
         self.lookahead: int | None = None  # the run's, where it is fixed
 
     # -- legality --------------------------------------------------------------------------------------------
@@ -113,7 +115,29 @@ class World:
                 return "the manager admits no groups of several sequences"
             if op.extra and not (self.config.prefix_caching and Capability.EXTRA_KEYS in self.capabilities):
                 return "extra keys mean something with prefix caching only, where the manager has them"
-        return self._slots(op.lookahead)
+        if op.match:
+            reason = self._match(op)
+            if reason is not None:
+                return reason
+        if op.external and Capability.EXTERNAL not in self.capabilities:
+            return "the manager is brought no KV from elsewhere"
+        if op.external < 0:
+            return "no fewer than no token is brought from elsewhere"
+        return self._chunk(op.chunk) or self._slots(op.lookahead)
+
+    def _match(self, op: Allocate) -> str | None:
+        if Capability.MATCH not in self.capabilities:
+            return "the manager looks nothing up before it admits"
+        if not self.config.prefix_caching or op.tokens is None or len(op.seqs) != 1:
+            return "one new sequence is looked up, with prefix caching"
+        return None
+
+    def _chunk(self, chunk: int | None) -> str | None:
+        if chunk is None:
+            return None
+        if Capability.CHUNKS not in self.capabilities:
+            return "the manager admits prompts whole"
+        return None if chunk >= 1 else "a chunk has at least one token"
 
     def _append(self, op: Append) -> str | None:
         group = self.groups.get(op.group)
@@ -122,22 +146,39 @@ class World:
             return f"group {op.group} does not run"
         if any(seq.scheduled for seq in running):
             return f"group {op.group} is scheduled already"
-        return self._lookahead(op.lookahead)
+        if op.drafts:
+            reason = self._drafts(op, running)
+            if reason is not None:
+                return reason
+        return self._chunk(op.chunk) or self._lookahead(op.lookahead)
+
+    def _drafts(self, op: Append, running: list[Seq]) -> str | None:
+        if Capability.DRAFTS not in self.capabilities:
+            return "the manager knows no drafts"
+        if not 0 <= op.drafts <= MOST_LOOKAHEAD:
+            return f"drafts must be between 0 and {MOST_LOOKAHEAD} tokens"
+        if any(len(seq.tokens) - seq.computed != 1 for seq in running) or op.chunk is not None:
+            return "drafts follow the one token that is not computed yet"
+        if any(len(seq.tokens) + op.drafts > self.config.max_model_len for seq in running):
+            return "the drafts would be longer than max_model_len"
+        return None
 
     def _step(self, op: Step) -> str | None:
         for seq_id, tokens in op.tokens.items():
             seq = self.seqs.get(seq_id)
             if seq is None or not seq.scheduled:
                 return f"sequence {seq_id} is not scheduled"
-            if Order.ONE_TOKEN in self.orders and len(tokens) > 1:
-                return "the engine gives one token a step"
+            if tokens and seq.unseen:
+                return f"sequence {seq_id} has tokens that are not computed yet: it gets no new ones"
+            if Order.ONE_TOKEN in self.orders and len(tokens) > 1 + seq.scheduled_drafts:
+                return "the engine gives one token a step, and the drafts that were right"
             if Order.WITHIN_LOOKAHEAD in self.orders and len(tokens) > seq.scheduled_lookahead + 1:
                 return "the engine gives at most one token more than the lookahead"
             if len(seq.tokens) + len(tokens) > self.config.max_model_len:
                 return f"sequence {seq_id} would be longer than max_model_len"
         if Order.TOKENS_EVERY_STEP in self.orders:
             for seq in self.seqs.values():
-                if seq.scheduled and not op.tokens.get(seq.id):
+                if seq.scheduled and not seq.unseen and not op.tokens.get(seq.id):
                     return f"the engine gives every scheduled sequence a token, {seq.id} too"
         return None
 
@@ -149,6 +190,8 @@ class World:
             return f"sequence {op.parent} is scheduled: its tokens are not computed yet"
         if self.known(op.child):
             return f"sequence {op.child} exists already"
+        if Order.NO_FORK_WITH_WINDOW in self.orders and self.config.sliding_window is not None:
+            return "the engine forks nothing under a sliding window"
         unseen = parent.unseen if op.tokens is None else len(op.tokens)
         if parent.upto + unseen > self.config.max_model_len:
             return "the child would be longer than max_model_len"
@@ -156,6 +199,8 @@ class World:
             return "the engine forks only right after a step that gave tokens"
         if Order.ONE_TOKEN in self.orders and unseen > 1:
             return "the engine gives one token a step"
+        if Order.WITHIN_LOOKAHEAD in self.orders and unseen > parent.scheduled_lookahead + 1:
+            return "the engine gives at most one token more than the lookahead"
         return None
 
     def _swap_out(self, op: SwapOut) -> str | None:
@@ -172,6 +217,8 @@ class World:
             return f"group {op.group} is not swapped out"
         if Order.SWAP_IN_AFTER_STEP in self.orders and self.swapped_out_since_step:
             return "the engine swaps nothing in between a swap-out and the next step"
+        if Order.SWAP_IN_BEFORE_ADMISSION in self.orders and self.config.prefix_caching and self.admitted_since_step:
+            return "the engine swaps nothing in between an admission and the next step"
         return self._lookahead(op.lookahead)
 
     def _preempt(self, op: Preempt) -> str | None:
@@ -199,7 +246,14 @@ class World:
             return "the engine releases nothing that is scheduled"
         return None
 
+    def _evict(self, op: Evict) -> str | None:
+        if not self.config.prefix_caching:
+            return "there is no index without prefix caching"
+        return None if op.count >= 1 else "at least one block is to be evicted"
+
     def _reset_index(self, op: ResetIndex) -> str | None:
+        if any(seq.holds for seq in self.seqs.values()):
+            return "the engine resets nothing between a match and the admission"
         return None if self.config.prefix_caching else "there is no index without prefix caching"
 
     def _reset_all(self, op: ResetAll) -> str | None:
@@ -216,6 +270,8 @@ class World:
         group = self._group_of(op)
         if group is not None:
             group.lookahead = getattr(op, "lookahead", 0)
+            group.chunk, group.drafts = getattr(op, "chunk", None), getattr(op, "drafts", 0)
+            group.external = getattr(op, "external", 0)
         return group
 
     def _group_of(self, op: Operation) -> Group | None:
@@ -245,7 +301,7 @@ class World:
         parent = self.seqs[op.parent]
         unseen = parent.tokens[parent.upto :] if op.tokens is None else op.tokens
         child = self._join(parent.group, op.child, [*parent.tokens[: parent.upto], *unseen])
-        child.upto, child.computed = parent.upto, parent.computed
+        child.upto, child.computed, child.noted = parent.upto, parent.computed, parent.noted
         return child
 
     # -- what has become of it -------------------------------------------------------------------------------
@@ -255,26 +311,38 @@ class World:
         del self.seqs[seq.id]
         seq.group.seqs.remove(seq)
 
-    def admit(self, seqs: Iterable[Seq], cached: Mapping[int, int]) -> None:
-        """The sequences have a block table for all their tokens. cached: tokens that are computed already, by id."""
+    def hold(self, seqs: Iterable[Seq], cached: Mapping[int, int]) -> None:
+        """The sequences wait with what was found of them: so many tokens, by id."""
         for seq in seqs:
-            seq.status, seq.upto, seq.scheduled = Status.RUNNING, len(seq.tokens), True
-            seq.computed = cached.get(seq.id, 0)
-            seq.scheduled_lookahead = 0
+            seq.holds = True
+            seq.upto = seq.computed = seq.noted = cached.get(seq.id, 0)
+
+    def admit(self, seqs: Iterable[Seq], cached: Mapping[int, int]) -> None:
+        """The sequences have a block table for all their tokens, or for the chunk that was asked for. cached: tokens
+        that are computed already, by id; what is brought from elsewhere is too.
+        """
+        for seq in seqs:
+            hits, seq.holds = cached.get(seq.id, 0), False
+            seq.computed = seq.noted = hits + seq.brought(hits)
+            seq.status, seq.upto, seq.scheduled = Status.RUNNING, seq.reach(seq.computed), True
+            seq.scheduled_lookahead = seq.scheduled_drafts = 0
             seq.group.admitted_before = True
+        self.admitted_since_step = True
 
     def cover(self, seq: Seq) -> None:
-        """The sequence's unseen tokens have slots."""
-        seq.upto, seq.scheduled, seq.scheduled_lookahead = len(seq.tokens), True, seq.lookahead
+        """The sequence's unseen tokens, or the chunk of them that was asked for, have slots."""
+        seq.upto, seq.scheduled = seq.reach(seq.upto), True
+        seq.scheduled_lookahead, seq.scheduled_drafts = seq.lookahead, seq.drafts
 
     def give_up(self, seqs: Iterable[Seq]) -> None:
         """The sequences keep their tokens only."""
         for seq in seqs:
-            seq.status, seq.upto, seq.computed, seq.scheduled = Status.WAITING, 0, 0, False
+            seq.status, seq.scheduled = Status.WAITING, False
+            seq.upto = seq.computed = seq.noted = 0
 
     def end(self, seq: Seq) -> None:
         """The sequence is over."""
-        seq.status, seq.scheduled = Status.ENDED, False
+        seq.status, seq.scheduled, seq.holds = Status.ENDED, False, False
         self.ended[seq.id] = self.seqs.pop(seq.id)
         if Order.FINISHED_STAY not in self.orders:
             seq.group.seqs.remove(seq)
@@ -297,6 +365,7 @@ class World:
         for seq in self.seqs.values():
             seq.scheduled = False
         self.swapped_out_since_step.clear()
+        self.admitted_since_step = False
         grown = []
         for seq_id, tokens in op.tokens.items():
             if tokens:
@@ -313,11 +382,11 @@ class World:
 
     def has_tables(self) -> bool:
         """Whether any live sequence has a block table."""
-        return any(seq.status is not Status.WAITING for seq in self.seqs.values())
+        return any(seq.status is not Status.WAITING or seq.holds for seq in self.seqs.values())
 
     def with_tables(self) -> list[Seq]:
         """The live sequences that have a block table."""
-        return [seq for seq in self.seqs.values() if seq.status is not Status.WAITING]
+        return [seq for seq in self.seqs.values() if seq.status is not Status.WAITING or seq.holds]
 
 
 _CHECKS: dict[type[Operation], Callable[[World, Any], str | None]] = {
@@ -329,6 +398,7 @@ _CHECKS: dict[type[Operation], Callable[[World, Any], str | None]] = {
     SwapIn: World._swap_in,
     Preempt: World._preempt,
     Free: World._free,
+    Evict: World._evict,
     ResetIndex: World._reset_index,
     ResetAll: World._reset_all,
 }

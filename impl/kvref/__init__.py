@@ -23,9 +23,11 @@ from kvref.manager import BlockManager
 from kvref.prefix import BlockHash
 from kvref.requests import RequestManager
 from kvref.sequence import Device, GroupId, SeqId, SequenceState, Status, Tokens
+from kvref.table import NULL
 from kvref.verdict import AllocStatus
 
 __all__ = [
+    "NULL",
     "AllocStatus",
     "BlockAllocator",
     "BlockHash",

@@ -4,6 +4,8 @@ Knows: block numbers, the free list, reference counts.
 Must not know: sequences, tokens, devices other than its own, or why a block is wanted.
 """
 
+from collections.abc import Iterable
+
 from kvref.errors import BlockNotHeld, DoubleFree, InvalidConfig, InvalidRequest, OutOfBlocks
 
 
@@ -24,11 +26,22 @@ class BlockAllocator:
         self._name = name
         self._free = list(range(num_blocks - 1, -1, -1))
         self._refcounts = [0] * num_blocks
+        self._aside: int | None = None
 
     @property
     def num_total(self) -> int:
-        """Blocks in the pool, free or held. O(1)."""
+        """Blocks in the pool: free, held, and set aside. O(1)."""
         return len(self._refcounts)
+
+    @property
+    def num_usable(self) -> int:
+        """Blocks that can ever be handed out: all but the one set aside. O(1)."""
+        return len(self._refcounts) - (self._aside is not None)
+
+    @property
+    def aside(self) -> int | None:
+        """The block set aside, if there is one. It is not free, and has no owner. O(1)."""
+        return self._aside
 
     @property
     def num_free(self) -> int:
@@ -40,11 +53,19 @@ class BlockAllocator:
         return tuple(reversed(self._free))
 
     def refcount(self, block: int) -> int:
-        """How many owners a block has; 0 when free. `InvalidRequest` if there is no such block. O(1)."""
+        """How many owners a block has; 0 when free or set aside. `InvalidRequest` if there is no such block. O(1)."""
         # Python would read -1 as the last block.
         if not 0 <= block < len(self._refcounts):
             raise InvalidRequest(f"{self._name}: no block {block}; blocks are 0..{self.num_total - 1}")
         return self._refcounts[block]
+
+    def set_aside(self) -> None:
+        """Withhold block 0 of a new pool for good; an empty pool has none. O(1).
+
+        Nobody is ever given it, and as it has no owner it cannot be shared or released either.
+        """
+        if self._free:
+            self._aside = self._free.pop()
 
     def take(self) -> int:
         """Hand out one free block with one owner. `OutOfBlocks` if there is none. O(1)."""
@@ -82,6 +103,11 @@ class BlockAllocator:
             return False
         self._give_back(block)
         return True
+
+    def release_many(self, blocks: Iterable[int]) -> None:
+        """`release` each of these, in this order. O(blocks)."""
+        for block in blocks:
+            self.release(block)
 
     def require_free(self, count: int) -> None:
         """`OutOfBlocks` if fewer than `count` blocks are free, `InvalidRequest` if it is negative. O(1)."""

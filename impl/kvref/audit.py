@@ -13,12 +13,13 @@ from kvref.content import Content, PrefixCache
 from kvref.errors import BrokenInvariant
 from kvref.prefix import Node
 from kvref.sequence import GroupId, SeqId, SequenceState, Status
-from kvref.table import blocks_for
+from kvref.table import NULL, blocks_for, dead_entries
 
 
 def audit_pool(pool: BlockAllocator, rows: Iterable[Collection[int]]) -> None:
     """Refcount = number of rows that name the block; free list = the blocks no row names, each once.
 
+    No row names the block set aside, and it is not free. `rows` are without the entries given up.
     Raises `BrokenInvariant`.
     """
     blocks = range(pool.num_total)
@@ -27,18 +28,26 @@ def audit_pool(pool: BlockAllocator, rows: Iterable[Collection[int]]) -> None:
     _require(not strangers, f"rows name the blocks {strangers}, which the pool does not have")
     miscounted = [block for block in blocks if pool.refcount(block) != owners[block]]
     _require(not miscounted, f"refcount and owners differ for the blocks {miscounted}")
-    unowned = [block for block in blocks if owners[block] == 0]
+    _require(pool.aside not in owners, f"rows name the block {pool.aside}, which is set aside")
+    unowned = [block for block in blocks if owners[block] == 0 and block != pool.aside]
     _require(sorted(pool.free_blocks()) == unowned, "the free list is not the blocks without an owner")
     # The lists may agree while a counter kept apart from them does not.
     _require(pool.num_free == len(unowned), f"{pool.num_free} blocks counted free, {len(unowned)} are")
 
 
-def audit_sequence(seq: SequenceState, block_size: int) -> None:
-    """Counts in range, row long enough for what it covers, no block twice in it. `BrokenInvariant`."""
+def audit_sequence(seq: SequenceState, block_size: int, window: int | None) -> None:
+    """Counts in range, row long enough for what it covers, no block twice in it, nothing given up that may be read.
+
+    Raises `BrokenInvariant`.
+    """
     name = f"sequence {seq.seq_id!r}"
     _require(seq.tokens >= 1, f"{name}: {seq.tokens} tokens")
     _require(0 <= seq.seen <= seq.tokens, f"{name}: seen {seq.seen} of {seq.tokens} tokens")
-    _require(len(set(seq.blocks)) == len(seq.blocks), f"{name}: a block twice in the row {seq.blocks}")
+    _require(len(set(seq.held)) == len(seq.held), f"{name}: a block twice in the row {seq.blocks}")
+    dead = dead_entries(seq.seen, window, block_size)
+    _require(0 <= seq.given_up <= dead, f"{name}: {seq.given_up} blocks given up, {dead} dead")
+    gone = [entry for entry, block in enumerate(seq.blocks) if block == NULL]
+    _require(gone == list(range(seq.given_up)), f"{name}: {seq.given_up} blocks given up, NULL are the entries {gone}")
     if seq.status is Status.WAITING:
         _require(seq.seen == 0 and not seq.blocks, f"{name}: waiting, yet holds {seq.blocks}")
     else:
@@ -66,7 +75,7 @@ def audit_groups(
         _require(len(statuses) == 1, f"group {group_id!r}: empty or of mixed status")
         for seq_id, seq in group.items():
             _require((seq.seq_id, seq.group_id) == (seq_id, group_id), f"sequence {seq_id!r}: filed wrongly")
-            for block in () if sharing else seq.blocks:
+            for block in () if sharing else seq.held:
                 other = holder.setdefault((seq.status, block), group_id)
                 _require(other == group_id, f"block {block} shared by groups {other!r} and {group_id!r}")
 

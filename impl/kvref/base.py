@@ -4,12 +4,13 @@ Knows: who is live, what each row and each sequence's content is, and what may b
 Must not know: guards, groups, swapping, chunks, or when a row is taken.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Reversible, Sequence
 
 from kvref.allocator import BlockAllocator
 from kvref.content import Content, PrefixCache
 from kvref.errors import DuplicateSequence, InvalidConfig, InvalidRequest, UnknownSequence, WrongStatus
 from kvref.sequence import SeqId, SequenceState, Status
+from kvref.table import NULL, dead_entries
 
 
 class SequenceManager:
@@ -22,29 +23,38 @@ class SequenceManager:
     _gpu: BlockAllocator
     _cache: PrefixCache | None
 
-    def __init__(self, block_size: int, watermark_blocks: int) -> None:
+    def __init__(self, block_size: int, watermark_blocks: int, sliding_window: int | None) -> None:
         if block_size < 1:
             raise InvalidConfig(f"block_size {block_size}: a block has 1 slot or more")
         if watermark_blocks < 0:
             raise InvalidConfig(f"watermark_blocks {watermark_blocks}: reserve 0 blocks or more")
+        if sliding_window is not None and sliding_window < 1:
+            raise InvalidConfig(f"sliding_window {sliding_window}: attention reads 1 token or more; None for all")
         self._block_size = block_size
         self._watermark = watermark_blocks
+        self._window = sliding_window
         self._sequences: dict[SeqId, SequenceState] = {}
         self._contents: dict[SeqId, Content] = {}
         self._ended: set[SeqId] = set()
 
-    # --- the prefix cache ------------------------------------------------------------------------
+    # --- after a step ----------------------------------------------------------------------------
 
     def computed(self, seq_id: SeqId) -> None:
         """State that the step has run: the KV of every token that the row covers is there now.
 
-        Its whole blocks are published: later prompts can hit them, and they keep their content when
-        they are freed, until they are handed out. Without prefix caching nothing happens. O(blocks that
-        became whole). Raises `UnknownSequence`, `WrongStatus` (not running).
+        With prefix caching its whole blocks are published: later prompts can hit them, and they keep
+        their content when they are freed, until they are handed out. With a sliding window of w tokens
+        the next token reads only the last w - 1 of those computed: blocks that hold none of them, or of
+        later ones, are given up, and their entries are `NULL` from now on. Otherwise nothing happens.
+        O(blocks that became whole or are given up). Raises `UnknownSequence`, `WrongStatus` (not running).
         """
         seq = self._running(seq_id)
         if self._cache is not None:
             self._cache.publish(self._contents[seq_id], seq.blocks, seq.seen)
+        if self._window is not None:
+            self._give_up_dead(seq)
+
+    # --- the prefix cache ------------------------------------------------------------------------
 
     def cached_blocks(self) -> tuple[int, ...]:
         """The free GPU blocks that still have published content, the next one to be evicted first."""
@@ -81,6 +91,20 @@ class SequenceManager:
         """GPU blocks that admission leaves free."""
         return self._watermark
 
+    @property
+    def sliding_window(self) -> int | None:
+        """Tokens that attention reads, the one that asks included; None if it reads all."""
+        return self._window
+
+    @property
+    def null_block(self) -> int | None:
+        """The GPU block that is set aside under a sliding window, for kernels that need one in the place of `NULL`.
+
+        It is never free, handed out or owned: its reference count is 0, and rows do not name it. None
+        without a window, and where the GPU has no block.
+        """
+        return self._gpu.aside
+
     def __contains__(self, seq_id: object) -> bool:
         """Whether a live sequence has this id."""
         return seq_id in self._sequences
@@ -88,7 +112,8 @@ class SequenceManager:
     def block_table(self, seq_id: SeqId) -> list[int]:
         """A copy of the row: GPU blocks when running, CPU blocks when swapped, empty when waiting.
 
-        `UnknownSequence` if it is not live; so for the other questions about a sequence.
+        Entries at its beginning that a sliding window has given up are `NULL`; the others are where they
+        were. `UnknownSequence` if it is not live; so for the other questions about a sequence.
         """
         return list(self._live(seq_id).blocks)
 
@@ -108,20 +133,26 @@ class SequenceManager:
 
     def _release_row(self, seq: SequenceState) -> None:
         """Give back everything the sequence owns."""
-        pool = self._pool_of(seq)
-        for block in self._release_order(seq.blocks):
-            pool.release(block)
+        self._pool_of(seq).release_many(self._release_order(seq.held))
         seq.blocks = []
+        seq.given_up = 0
         if self._cache is not None:
             self._cache.leave(self._contents[seq.seq_id])
 
-    def _release_order(self, blocks: Iterable[int]) -> Iterable[int]:
+    def _give_up_dead(self, seq: SequenceState) -> None:
+        """Give back the blocks that hold dead positions only, all that the row covers being computed."""
+        kept, dead = seq.given_up, dead_entries(seq.seen, self._window, self._block_size)
+        self._gpu.release_many(self._release_order(seq.blocks[kept:dead]))
+        seq.blocks[kept:dead] = [NULL] * (dead - kept)
+        seq.given_up = dead
+
+    def _release_order(self, blocks: Reversible[int]) -> Iterable[int]:
         """Later blocks first where it matters, since what is released first is evicted first.
 
         A prefix is worth more than what follows it: without it nothing after it can be hit
         (RadixAttention evicts leaves first for the same reason).
         """
-        return blocks if self._cache is None else reversed(list(blocks))
+        return blocks if self._cache is None else reversed(blocks)
 
     def _pool_of(self, seq: SequenceState) -> BlockAllocator:
         """The pool in which the sequence's row lies."""

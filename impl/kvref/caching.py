@@ -53,15 +53,28 @@ class CachingAllocator(BlockAllocator):
 
     def take_many(self, count: int) -> list[int]:
         """As the base; cached blocks come last and lose their content. O(count)."""
-        self.require_free(count)
         short = count - len(self._free)
         if short <= 0:
             return super().take_many(count)
+        self.require_free(count)
         taken = super().take_many(len(self._free))
         for _ in range(short):
             taken.append(self._evict_oldest())
             self._refcounts[taken[-1]] = 1
         return taken
+
+    def release_many(self, blocks: Iterable[int]) -> None:
+        """As the base, but without two calls for each block: most of what ending a request costs. O(blocks)."""
+        counts, total = self._refcounts, self.num_total
+        for block in blocks:
+            owners = counts[block] if 0 <= block < total else 0
+            if owners > 1:
+                counts[block] = owners - 1
+            elif owners == 1:
+                counts[block] = 0
+                self._give_back(block)
+            else:
+                self.release(block)  # which says what is wrong
 
     def acquire(self, block: int) -> None:
         """Add an owner to a block that is held or cached: a hit. `BlockNotHeld` if it is neither. O(1)."""

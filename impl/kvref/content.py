@@ -11,13 +11,24 @@ from typing import NamedTuple
 from kvref.caching import CachingAllocator
 from kvref.errors import InvalidRequest
 from kvref.prefix import Node
+from kvref.table import NULL, dead_entries
 
 
 class Match(NamedTuple):
-    """The longest cached prefix of some tokens: its blocks in order, and the node of the last one, if any."""
+    """The longest cached prefix of some tokens: its blocks in order, and the node of the last one, if any.
+
+    It is an entry of `blocks` for each whole block; the first `given_up` are NULL, since a sliding window
+    reads no slot of them.
+    """
 
     blocks: list[int]
     tip: Node | None
+    given_up: int = 0
+
+    @property
+    def held(self) -> list[int]:
+        """The blocks without the NULL entries. Not to be changed. O(blocks)."""
+        return self.blocks[self.given_up :] if self.given_up else self.blocks
 
 
 @dataclass(slots=True)
@@ -40,11 +51,17 @@ class Content:
 
 
 class PrefixCache:
-    """The prefix cache of one pool, in terms of rows of blocks of `block_size` slots."""
+    """The prefix cache of one pool, in terms of rows of blocks of `block_size` slots.
 
-    def __init__(self, pool: CachingAllocator, block_size: int) -> None:
+    `window` is the sliding window of attention in tokens (>= 1), None if it reads everything.
+    """
+
+    def __init__(self, pool: CachingAllocator, block_size: int, window: int | None = None) -> None:
         self._pool = pool
         self._block_size = block_size
+        # A window of one token reads nothing of any hit; what is called cached should have been computed all the same,
+        # so there a hit has its last block too, as it has under a window of two.
+        self._window = None if window is None else max(2, window)
         self._era = 0
 
     @property
@@ -58,7 +75,8 @@ class PrefixCache:
         """The whole blocks from the start of `ids` that are cached, held or free. Changes nothing.
 
         At least one token is left over: somebody has to compute the logits of the last one, so a full
-        hit gives up its last block (vLLM's automatic prefix caching has the same rule). O(blocks).
+        hit gives up its last block (vLLM's automatic prefix caching has the same rule). Under a sliding
+        window the blocks that the next token does not read may be gone. O(blocks).
         `InvalidRequest` if `extra` is not hashable.
         """
         size = self._block_size
@@ -69,20 +87,30 @@ class PrefixCache:
             return Match(blocks, None)
         for start in range(0, len(ids) - size, size):
             child = index.find(node, tuple(ids[start : start + size]))
-            if child is None or child.block is None:
+            if child is None:
                 break
-            blocks.append(child.block)
+            if child.block is not None:
+                blocks.append(child.block)
+            elif self._window is None:
+                break
+            else:
+                blocks.append(NULL)
             node = child
+        if self._window is not None:
+            return self._longest_hit(blocks, node)
         return Match(blocks, node if blocks else None)
 
     def cost(self, need: int, matches: Iterable[Match]) -> int:
         """By how much the free count falls if rows of `need` blocks in all begin with these matches.
 
-        A hit that others hold costs nothing. One that is free does, and is counted once: it is one of
-        the free blocks, however many of the rows begin with it.
+        A hit that others hold costs nothing, nor does an entry without a block. A hit that is free does,
+        and is counted once: it is one of the free blocks, however many of the rows begin with it.
         """
-        hits = [block for match in matches for block in match.blocks]
-        return need - len(hits) + self._pool.num_unowned(hits)
+        hits: list[int] = []
+        for match in matches:
+            need -= len(match.blocks)
+            hits += match.held
+        return need + self._pool.num_unowned(hits)
 
     def cached_blocks(self) -> tuple[int, ...]:
         """The free blocks that still have content, the next one to be evicted first."""
@@ -91,6 +119,23 @@ class PrefixCache:
     def evict(self, count: int) -> int:
         """Drop the content of so many free blocks; see the pool."""
         return self._pool.evict(count)
+
+    def _longest_hit(self, chain: list[int], last: Node) -> Match:
+        """The longest hit under a window, of a chain of blocks that ends in node `last`; NULL is a block that is gone.
+
+        Goes back from the end: behind a block that is gone no hit can end as long as the window reaches it. O(blocks).
+        """
+        size = self._block_size
+        whole = entry = len(chain)
+        while entry > dead_entries(whole * size, self._window, size):
+            entry -= 1
+            if chain[entry] == NULL:
+                whole = entry
+        tip: Node | None = last if whole else None
+        for _ in range(len(chain) - whole):
+            tip = tip.parent if tip else None
+        given_up = dead_entries(whole * size, self._window, size)
+        return Match([NULL] * given_up + chain[given_up:whole], tip, given_up)
 
     # --- a row's life ----------------------------------------------------------------------------
 
@@ -101,7 +146,7 @@ class PrefixCache:
         """
         self._pool.require_free(self.cost(sum(needs), matches))
         for match in matches:
-            for block in match.blocks:
+            for block in match.held:
                 self._pool.acquire(block)
         return [
             match.blocks + self._pool.take_many(need - len(match.blocks))
@@ -163,7 +208,10 @@ class PrefixCache:
         before = content.tip
         node = before or self._pool.root(content.extra)
         for entry in range(content.whole, whole):
-            node = self._pool.publish(row[entry], node, tuple(content.ids[entry * size : (entry + 1) * size]))
+            tokens = tuple(content.ids[entry * size : (entry + 1) * size])
+            # A row that was on the CPU begins anew with entries that were given up: they only lead to what follows.
+            given_up = row[entry] == NULL
+            node = self._pool.index.obtain(node, tokens) if given_up else self._pool.publish(row[entry], node, tokens)
         node.uses += 1
         content.tip = node
         content.whole = whole

@@ -40,6 +40,9 @@ class BlockManager(SequenceManager):
     after their owners are gone too, as long as nobody needs the room (vLLM's automatic prefix caching).
     Only the GPU pool caches. `hash_block` is for tests that want hashes to collide.
 
+    With a `sliding_window` of >= 1 tokens, attention at position p reads the positions p - window + 1 to p.
+    Rows give up what nobody reads any more; see `computed` and `null_block`.
+
     A guard (`can_...`) answers `AllocStatus` and changes nothing. An operation never looks at the
     watermark: asked past a refusing guard it does what it can, or raises `OutOfBlocks`. Guard and
     operation raise the same errors for bad arguments.
@@ -53,9 +56,10 @@ class BlockManager(SequenceManager):
         num_cpu_blocks: int = 0,
         watermark_blocks: int = 0,
         prefix_caching: bool = False,
+        sliding_window: int | None = None,
         hash_block: BlockHash | None = None,
     ) -> None:
-        super().__init__(block_size, watermark_blocks)
+        super().__init__(block_size, watermark_blocks, sliding_window)
         self._caching = prefix_caching
         self._hash_block = hash_block
         self._groups: dict[GroupId, dict[SeqId, SequenceState]] = {}
@@ -73,8 +77,9 @@ class BlockManager(SequenceManager):
     ) -> AllocStatus:
         """Whether `allocate` with these arguments fits and leaves the watermark free.
 
-        NEVER iff total - need < watermark, OK iff free - need >= watermark, else LATER, in GPU blocks.
-        With prefix caching OK asks for less: a hit that others hold costs no free block. NEVER does
+        NEVER iff total - need < watermark, OK iff free - need >= watermark, else LATER, in GPU blocks,
+        the null block not among the total. With prefix caching OK asks for less and comes first: a hit that
+        others hold costs no free block, and under a sliding window part of it is not even there. NEVER does
         not, as hits may be gone by the time there is room. Errors as `allocate`, `OutOfBlocks` excepted.
         """
         num_tokens = self._require_new_group(group_id, seq_ids, prompt, lookahead)
@@ -111,7 +116,8 @@ class BlockManager(SequenceManager):
             return 0
         ids = self._ids(prompt)
         match = self._cache.match(ids, extra)
-        self._enter_all(group_id, seq_ids, num_tokens, self._cache.take_rows([match], [need])[0])
+        row = self._cache.take_rows([match], [need])[0]
+        self._enter_all(group_id, seq_ids, num_tokens, row, match.given_up)
         for seq_id in seq_ids:
             content = self._contents[seq_id] = Content(list(ids), extra)
             self._cache.begin(content, match)
@@ -121,7 +127,9 @@ class BlockManager(SequenceManager):
         """Whether `readmit` fits and leaves the watermark free; the rule is `can_allocate`'s.
 
         A cached block that several of the sequences hit counts once, so that a group may fit which
-        would not fit beside an empty cache: OK comes before NEVER. Errors as `readmit`, `OutOfBlocks` excepted.
+        would not fit beside an empty cache: OK comes before NEVER. A sequence that has outgrown the pool
+        under a sliding window comes back by such hits, or not at all: its row is computed from position 0 on,
+        in one piece. Errors as `readmit`, `OutOfBlocks` excepted.
         """
         self._require_lookahead(lookahead)
         waiting = self._members_in(group_id, Status.WAITING)
@@ -148,9 +156,11 @@ class BlockManager(SequenceManager):
             return [0] * len(waiting)
         matches = self._matches(self._cache, waiting)
         self._resume(waiting, self._cache.take_rows(matches, needs))
-        return [
-            self._cache.begin(self._contents[seq.seq_id], match) for seq, match in zip(waiting, matches, strict=True)
-        ]
+        cached = []
+        for seq, match in zip(waiting, matches, strict=True):
+            seq.given_up = match.given_up
+            cached.append(self._cache.begin(self._contents[seq.seq_id], match))
+        return cached
 
     # --- growth ----------------------------------------------------------------------------------
 
@@ -179,7 +189,7 @@ class BlockManager(SequenceManager):
         if need <= self._gpu.num_free:
             return AllocStatus.OK
         # Only a refusal has to look at whole rows, to tell LATER from NEVER.
-        reachable = self._gpu.num_total - len(self._owners(running))
+        reachable = self._gpu.num_usable - len(self._owners(running))
         return verdict(need, self._gpu.num_free, reachable, reserve=0)
 
     def append(self, seq_id: SeqId, lookahead: int = 0) -> list[tuple[int, int]]:
@@ -223,8 +233,8 @@ class BlockManager(SequenceManager):
         parent = self._running(parent_id)
         self._require_unused([child_id])
         tokens = parent.seen + (parent.unseen if unseen is None else unseen)
-        row = self._share_row(parent.blocks)
-        self._enter(SequenceState(child_id, parent.group_id, Status.RUNNING, tokens, parent.seen, row))
+        row, given_up = self._share_row(parent.blocks, parent.given_up), parent.given_up
+        self._enter(SequenceState(child_id, parent.group_id, Status.RUNNING, tokens, parent.seen, row, given_up))
         if self._cache is not None:
             self._contents[child_id] = self._cache.branch(self._contents[parent_id], tokens)
 
@@ -322,15 +332,15 @@ class BlockManager(SequenceManager):
         return list(self._group(group_id))
 
     def num_free(self, device: Device) -> int:
-        """Free blocks of a device."""
+        """Free blocks of a device; the null block is not one of them."""
         return self._pool(device).num_free
 
     def num_total(self, device: Device) -> int:
-        """All blocks of a device."""
+        """All blocks of a device, the null block included."""
         return self._pool(device).num_total
 
     def refcount(self, device: Device, block: int) -> int:
-        """Live sequences whose row names the block; 0 if free. `InvalidRequest` if there is no such block."""
+        """Live sequences whose row names the block; 0 if free, or the null block. `InvalidRequest` if there is none."""
         return self._pool(device).refcount(block)
 
     def free_blocks(self, device: Device) -> tuple[int, ...]:
@@ -341,9 +351,9 @@ class BlockManager(SequenceManager):
         """Verify the manager's own books, in time linear in their size. Raises `BrokenInvariant`."""
         audit_groups(self._sequences, self._groups, self._ended, sharing=self._caching)
         for seq in self._sequences.values():
-            audit_sequence(seq, self._block_size)
+            audit_sequence(seq, self._block_size, self._window)
         for pool in (self._gpu, self._cpu):
-            audit_pool(pool, [seq.blocks for seq in self._sequences.values() if self._pool_of(seq) is pool])
+            audit_pool(pool, [seq.held for seq in self._sequences.values() if self._pool_of(seq) is pool])
         if self._cache is not None and isinstance(self._gpu, CachingAllocator):
             audit_cache(self._gpu, self._cache, self._sequences, self._contents, self._block_size)
 
@@ -392,7 +402,7 @@ class BlockManager(SequenceManager):
 
     def _admission_verdict(self, need: int) -> AllocStatus:
         """The answer for a group that holds no GPU block yet."""
-        return verdict(need, self._gpu.num_free, self._gpu.num_total, self._watermark)
+        return verdict(need, self._gpu.num_free, self._gpu.num_usable, self._watermark)
 
     def _cached_verdict(self, need: int, matches: Sequence[Match]) -> AllocStatus:
         """The same where rows begin with hits. If they do not fit now, an empty cache decides what then."""
@@ -439,10 +449,10 @@ class BlockManager(SequenceManager):
             self._gpu.release(old)
         return copies
 
-    def _share_row(self, row: Iterable[int]) -> list[int]:
-        """A second row of the same GPU blocks, with a new owner."""
+    def _share_row(self, row: Iterable[int], given_up: int = 0) -> list[int]:
+        """A second row of the same GPU blocks, with a new owner; `given_up` entries name none."""
         shared = list(row)
-        for block in shared:
+        for block in islice(shared, given_up, None):
             self._gpu.share(block)
         return shared
 
@@ -455,7 +465,7 @@ class BlockManager(SequenceManager):
         for block in self._release_order(owners):
             self._hand_over(block, source, moved[block], target, owners[block])
         for seq in members:
-            seq.blocks = [moved[block] for block in seq.blocks]
+            seq.blocks[seq.given_up :] = [moved[block] for block in seq.held]
             seq.status = status
         return list(moved.items())
 
@@ -468,13 +478,15 @@ class BlockManager(SequenceManager):
 
     def _owners(self, members: Iterable[SequenceState]) -> dict[int, int]:
         """Each distinct block of these rows, in order of first use, and how many of the rows name it."""
-        return dict(Counter(block for seq in members for block in seq.blocks))
+        return dict(Counter(block for seq in members for block in seq.held))
 
-    def _enter_all(self, group_id: GroupId, seq_ids: Sequence[SeqId], tokens: int, row: list[int]) -> None:
+    def _enter_all(
+        self, group_id: GroupId, seq_ids: Sequence[SeqId], tokens: int, row: list[int], given_up: int = 0
+    ) -> None:
         """File the sequences of a new group, which share one row, all of it seen."""
         for nth, seq_id in enumerate(seq_ids):
-            shared = self._share_row(row) if nth else row
-            self._enter(SequenceState(seq_id, group_id, Status.RUNNING, tokens, tokens, shared))
+            shared = self._share_row(row, given_up) if nth else row
+            self._enter(SequenceState(seq_id, group_id, Status.RUNNING, tokens, tokens, shared, given_up))
 
     def _resume(self, waiting: Iterable[SequenceState], rows: Iterable[list[int]]) -> None:
         """Give preempted sequences their new rows, all of it seen."""
@@ -504,7 +516,11 @@ class BlockManager(SequenceManager):
     def _start_pools(self, num_gpu_blocks: int, num_cpu_blocks: int) -> None:
         self._gpu = self._new_pool(Device.GPU, num_gpu_blocks)
         self._cpu = self._new_pool(Device.CPU, num_cpu_blocks)
-        self._cache = PrefixCache(self._gpu, self._block_size) if isinstance(self._gpu, CachingAllocator) else None
+        if self._window is not None:
+            self._gpu.set_aside()
+        self._cache = None
+        if isinstance(self._gpu, CachingAllocator):
+            self._cache = PrefixCache(self._gpu, self._block_size, self._window)
 
     def _new_pool(self, device: Device, num_blocks: int) -> BlockAllocator:
         if self._caching and device is Device.GPU:

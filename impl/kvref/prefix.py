@@ -47,10 +47,11 @@ class PrefixIndex:
 
     Extra keys are told apart as Python does it: 1, 1.0 and True are the same key.
 
-    Memory: a node for each published block, and for each block of a live row. Nodes beyond these are
-    prefixes that were evicted while something below them stays cached, which happens only where two
-    rows computed the same prefix at the same time and the copy outlived the indexed one; they go with
-    what is below them, and there are at most a row's length of them for each cached block.
+    Memory: a node for each published block, and for each entry of a live row. Nodes beyond these are
+    prefixes that were evicted while something below them stays cached: under a sliding window, which
+    gives a prefix up before what follows it, or where two rows computed the same prefix at the same
+    time and the copy outlived the indexed one. They go with what is below them, and there are at most
+    a row's length of them for each cached block.
     """
 
     def __init__(self, hash_block: BlockHash) -> None:

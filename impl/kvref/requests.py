@@ -27,7 +27,9 @@ class RequestManager(SequenceManager):
     an operation, but an operation that may be refused; preemption by recomputation only.
 
     A refusal changes nothing, the order in which cached blocks will be evicted included. With
-    `prefix_caching` off nothing is ever cached. `hash_block` is for tests that want hashes to collide.
+    `prefix_caching` off nothing is ever cached. With a `sliding_window` of >= 1 tokens rows give up what
+    attention reads no more; see `computed` and `null_block`. `hash_block` is for tests that want hashes
+    to collide.
     """
 
     _gpu: CachingAllocator
@@ -39,9 +41,10 @@ class RequestManager(SequenceManager):
         num_blocks: int,
         watermark_blocks: int = 0,
         prefix_caching: bool = True,
+        sliding_window: int | None = None,
         hash_block: BlockHash | None = None,
     ) -> None:
-        super().__init__(block_size, watermark_blocks)
+        super().__init__(block_size, watermark_blocks, sliding_window)
         self._publishes = prefix_caching
         self._hash_block = hash_block
         self._start_pool(num_blocks)
@@ -105,6 +108,7 @@ class RequestManager(SequenceManager):
         if self._cache.cost(need, [match]) > self._gpu.num_free - self._watermark:
             return None
         seq.blocks = self._cache.take_rows([match], [need])[0]
+        seq.given_up = match.given_up
         seq.seen = stop
         seq.status = Status.RUNNING
         return self._cache.begin(content, match)
@@ -137,8 +141,10 @@ class RequestManager(SequenceManager):
         """As the base; nothing is published with prefix caching off."""
         if self._publishes:
             super().computed(seq_id)
-        else:
-            self._running(seq_id)
+            return
+        seq = self._running(seq_id)
+        if self._window is not None:
+            self._give_up_dead(seq)
 
     # --- the end ---------------------------------------------------------------------------------
 
@@ -175,15 +181,15 @@ class RequestManager(SequenceManager):
         return list(self._sequences)
 
     def num_free(self) -> int:
-        """Free blocks, cached ones included."""
+        """Free blocks, cached ones included, the null block not."""
         return self._gpu.num_free
 
     def num_total(self) -> int:
-        """All blocks."""
+        """All blocks, the null block included."""
         return self._gpu.num_total
 
     def refcount(self, block: int) -> int:
-        """Live requests whose row names the block; 0 if free. `InvalidRequest` if there is no such block."""
+        """Live requests whose row names the block; 0 if free, or the null block. `InvalidRequest` if there is none."""
         return self._gpu.refcount(block)
 
     def free_blocks(self) -> tuple[int, ...]:
@@ -193,15 +199,17 @@ class RequestManager(SequenceManager):
     def check(self) -> None:
         """Verify the manager's own books, in time linear in their size. Raises `BrokenInvariant`."""
         for seq in self._sequences.values():
-            audit_sequence(seq, self._block_size)
-        audit_pool(self._gpu, [seq.blocks for seq in self._sequences.values()])
+            audit_sequence(seq, self._block_size, self._window)
+        audit_pool(self._gpu, [seq.held for seq in self._sequences.values()])
         audit_cache(self._gpu, self._cache, self._sequences, self._contents, self._block_size)
 
     # --- arguments -------------------------------------------------------------------------------
 
     def _start_pool(self, num_blocks: int) -> None:
         self._gpu = CachingAllocator(num_blocks, "pool", self._hash_block)
-        self._cache = PrefixCache(self._gpu, self._block_size)
+        if self._window is not None:
+            self._gpu.set_aside()
+        self._cache = PrefixCache(self._gpu, self._block_size, self._window)
 
     def _stop(self, seq: SequenceState, least: int, upto: int | None, new: int = 0) -> int:
         """Where the covered part is to end, checked."""

@@ -41,7 +41,8 @@ class SequenceState:
     `tokens` >= 1 is its length in tokens; `seen` <= `tokens` is how many of them its row covers, and
     the difference is *unseen*: produced, but not appended yet. `blocks` is its block table row: the
     physical blocks of its slots in order, at least as many as `seen` needs (lookahead may have left
-    more). WAITING: `seen` is 0 and the row empty.
+    more). Its first `given_up` entries are NULL: a sliding window has left their slots behind.
+    WAITING: `seen` is 0 and the row empty.
     """
 
     seq_id: SeqId
@@ -50,8 +51,14 @@ class SequenceState:
     tokens: int
     seen: int
     blocks: list[int] = field(default_factory=list)
+    given_up: int = 0
 
     @property
     def unseen(self) -> int:
         """Tokens that the row does not cover yet."""
         return self.tokens - self.seen
+
+    @property
+    def held(self) -> list[int]:
+        """The blocks that the row names, in order: its entries without those given up. Not to be changed. O(blocks)."""
+        return self.blocks[self.given_up :] if self.given_up else self.blocks

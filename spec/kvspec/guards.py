@@ -7,7 +7,9 @@ what is free; nothing else decides. Where a rule comes from:
 - swap-in counts the unseen tokens and the lookahead of the append that follows: vLLM pull request 8824;
 - a partial last block that is filled in place needs no new block, and a table that already holds lookahead blocks
   needs only what goes beyond them: this specification (the rule of that pull request is an upper estimate for the
-  first and misses the second).
+  first and misses the second);
+- a row that begins again with its first block under a sliding window, and a null block that is set aside when it is
+  first used: vLLM's block managers, whose guards and operations do not agree on either.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec.algebra import Algebra
-from kvspec.arithmetic import SequenceCounts, blocks_for, growth
+from kvspec.arithmetic import SequenceCounts, blocks_for, growth, smaller
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,45 @@ def allocate_with_hits_demand(
     return Demand(blocks_for(a, tokens + lookahead, block_size) - held_hits, watermark, total - held_hits)
 
 
+def allocate_in_ring_demand(
+    a: Algebra, tokens: Any, lookahead: Any, block_size: Any, total: Any, watermark: Any, ring: Any
+) -> Demand:
+    """The same under a sliding window, where a row that has `ring` blocks (>= 0) begins again with the first of them.
+
+    Right only of an operation that does so too: one that takes the whole prompt's blocks needs all of them.
+    """
+    return Demand(smaller(a, blocks_for(a, tokens + lookahead, block_size), ring), watermark, total)
+
+
 def append_demand(
     a: Algebra, seqs: Iterable[SequenceCounts], lookahead: Any, block_size: Any, total: Any, held: Any
 ) -> Demand:
     """Append to every running sequence of a group that holds `held` distinct GPU blocks; no watermark here."""
     return Demand(total_append_need(a, seqs, lookahead, block_size), 0, total - held)
+
+
+def with_null_block(a: Algebra, demand: Demand, reserved: Any, first_use: Any) -> Demand:
+    """The same in a pool that sets blocks aside (one null block, for the positions that a window has left behind).
+
+    reserved: blocks that are set aside already, which no group can ever have. first_use: blocks that the operation is
+    going to set aside, because it is the first to use them.
+    """
+    return Demand(demand.need + first_use, demand.reserve, demand.attainable - reserved)
+
+
+def append_with_null_demand(
+    a: Algebra,
+    seqs: Iterable[SequenceCounts],
+    lookahead: Any,
+    block_size: Any,
+    total: Any,
+    held: Any,
+    reserved: Any,
+    first_use: Any,
+) -> Demand:
+    """Append where entries that are given up name a null block: it is taken from the pool when it is first used."""
+    demand = append_demand(a, seqs, lookahead, block_size, total, held)
+    return with_null_block(a, demand, reserved, first_use)
 
 
 def swap_out_demand(a: Algebra, moved: Any, total: Any) -> Demand:

@@ -58,6 +58,16 @@ def draw_table(blocks: int, block_size: int, slots: int) -> str:
     return "".join(boxes) + (f" {'x' * outside} outside" if outside else "") or "no block"
 
 
+def draw_window(entries: int, block_size: int, live: int, slots: int, given_up: int) -> str:
+    """A row under a window: an x in each slot that is live, a dash in each that is dead, and what was given up."""
+    boxes = []
+    for entry in range(entries):
+        positions = range(entry * block_size, (entry + 1) * block_size)
+        slot = ["." if p >= slots else "-" if p < live else "x" for p in positions]
+        boxes.append(f"[{''.join(slot)}]" + (" given up" if entry < given_up else ""))
+    return "  ".join(boxes) or "no block"
+
+
 # -- caches of a few blocks -----------------------------------------------------------------------------
 
 

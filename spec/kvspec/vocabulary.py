@@ -97,6 +97,13 @@ class Capability(str, Enum):
     PREFIX_CACHING = "prefix-caching"
     EXTRA_KEYS = "extra-keys"
     LEAVES_ONE = "leaves-one"
+    COLLIDING_HASHES = "colliding-hashes"
+    EXTERNAL = "external"
+    MATCH = "match"
+    EVICT = "evict"
+    CHUNKS = "chunks"
+    DRAFTS = "drafts"
+    KV_GROUPS = "kv-groups"
 
     TRY_ALLOCATE = "try-allocate"
     TRY_APPEND = "try-append"
@@ -109,6 +116,8 @@ class Capability(str, Enum):
     REFCOUNTS = "refcounts"
     FREE_SET = "free-set"
     ROW_DEVICE = "row-device"
+    NULL_BLOCK = "null-block"
+    RECLAIMABLE = "reclaimable"
     ANNOUNCES = "announces"
     ATOMIC_FAILURES = "atomic-failures"
 
@@ -120,7 +129,11 @@ class Config:
     block_size: slots in one block (>= 1). num_gpu_blocks, num_cpu_blocks: blocks of each pool (>= 0).
     watermark_blocks: blocks that an admission must leave free on the GPU (>= 0).
     max_model_len: the longest sequence, in tokens, that the engine lets grow (>= 1). prefix_caching: whole blocks of
-    computed KV are shared by all whose tokens begin alike, and kept after their owners are gone.
+    computed KV are shared by all whose tokens begin alike, and kept after their owners are gone. sliding_window: tokens
+    (>= 1) that attention reads, the one that asks included: at position p it reads p - sliding_window + 1 to p; None
+    where it reads everything. kv_groups: how many groups of layers have KV of their own (>= 1), each with a row of its
+    own over one pool; of several the first reads everything, and the others have the window. colliding_hashes: the
+    prefix cache names contents by a hash that many of them share, so that it must compare what it takes for equal.
 
     Raises ValueError where a number is out of its range.
     """
@@ -131,12 +144,18 @@ class Config:
     watermark_blocks: int = 0
     max_model_len: int = 4096
     prefix_caching: bool = False
+    sliding_window: int | None = None
+    kv_groups: int = 1
+    colliding_hashes: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.prefix_caching, bool):
-            raise ValueError(f"config.prefix_caching must be true or false, not {self.prefix_caching!r}")
+        for name in ("prefix_caching", "colliding_hashes"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"config.{name} must be true or false, not {getattr(self, name)!r}")
         for name, least in LEAST.items():
             value = getattr(self, name)
+            if value is None and name == "sliding_window":
+                continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ValueError(f"config.{name} must be a whole number of at least {least}, not {value!r}")
 
@@ -145,7 +164,15 @@ class Config:
         return self.num_gpu_blocks if device is Device.GPU else self.num_cpu_blocks
 
 
-LEAST = {"block_size": 1, "num_gpu_blocks": 0, "num_cpu_blocks": 0, "watermark_blocks": 0, "max_model_len": 1}
+LEAST = {
+    "block_size": 1,
+    "num_gpu_blocks": 0,
+    "num_cpu_blocks": 0,
+    "watermark_blocks": 0,
+    "max_model_len": 1,
+    "sliding_window": 1,
+    "kv_groups": 1,
+}
 
 
 @dataclass(frozen=True)
@@ -154,7 +181,11 @@ class Allocate:
 
     tokens: the prompt's token ids (>= 1); absent (None) for a group that comes back after a refusal or a
     preemption, with the ids it had. lookahead: slots (>= 0) wanted beyond the tokens. extra: keys besides the tokens
-    that their KV depends on (adapter, salt), of a new group. force: go on although the guard refuses (only where
+    that their KV depends on (adapter, salt), of a new group. chunk: compute at most so many tokens (>= 1) after those
+    that are cached or brought; the rest stays unseen (chunked prefill); None for all. external: so many tokens (>= 0)
+    after those that are cached need not be computed either, one at least left out: their KV is brought into the blocks
+    from elsewhere (a connector) before the step. match: only look up what is cached and hold it; the group waits, and a
+    later allocate without tokens admits it, or it is freed. force: go on although the guard refuses (only where
     failures are declared atomic).
     """
 
@@ -165,26 +196,36 @@ class Allocate:
     lookahead: int = 0
     force: bool = False
     extra: tuple[str, ...] = ()
+    chunk: int | None = None
+    external: int = 0
+    match: bool = False
 
 
 @dataclass(frozen=True)
 class Append:
-    """One guard call, then for each running sequence of the group in order: cover its unseen tokens and the
+    """One guard call, then for each running sequence of the group in order: cover its unseen tokens, the drafts and the
     lookahead slots after them.
+
+    chunk: only the next so many unseen tokens (>= 1), None for all. drafts: speculative tokens (>= 0) that are computed
+    beside the last one, and may turn out to be right; only where all unseen tokens are covered.
     """
 
     op: ClassVar[str] = "append"
     group: int
     lookahead: int = 0
     force: bool = False
+    chunk: int | None = None
+    drafts: int = 0
 
 
 @dataclass(frozen=True)
 class Step:
     """The forward pass; legal with nothing scheduled too.
 
-    Pending copies and transfers take effect, the scheduled tokens get their KV written, then each sequence
-    named receives its new tokens (all of them unseen, none computed). Only scheduled sequences may be named.
+    Pending copies and transfers take effect, the scheduled tokens and drafts get their KV written, then each sequence
+    named receives its new tokens. The first of them, one less than there are and at most as many as there were drafts,
+    are drafts that were right: computed already. The others are not. All of them are unseen. Only scheduled sequences
+    all of whose tokens were covered may be named.
     """
 
     op: ClassVar[str] = "step"
@@ -242,6 +283,14 @@ class Free:
 
 
 @dataclass(frozen=True)
+class Evict:
+    """The engine asks for at least `count` (>= 1) cached blocks that nobody owns to be dropped, or all there are."""
+
+    op: ClassVar[str] = "evict"
+    count: int
+
+
+@dataclass(frozen=True)
 class ResetIndex:
     """Drop the prefix index: nothing computed so far may be a hit again. A manager may refuse while blocks are in
     use.
@@ -260,10 +309,11 @@ class ResetAll:
 WHY = ("finished", "aborted", "preempted")
 """Why a sequence is freed."""
 
-Operation = Allocate | Append | Step | Fork | SwapOut | SwapIn | Preempt | Free | ResetIndex | ResetAll
+Operation = Allocate | Append | Step | Fork | SwapOut | SwapIn | Preempt | Free | Evict | ResetIndex | ResetAll
 
 OPERATIONS: dict[str, type[Operation]] = {
-    kind.op: kind for kind in (Allocate, Append, Step, Fork, SwapOut, SwapIn, Preempt, Free, ResetIndex, ResetAll)
+    kind.op: kind
+    for kind in (Allocate, Append, Step, Fork, SwapOut, SwapIn, Preempt, Free, Evict, ResetIndex, ResetAll)
 }
 
 NEEDS: dict[str, tuple[Capability, ...]] = {
@@ -275,6 +325,7 @@ NEEDS: dict[str, tuple[Capability, ...]] = {
     "swap_in": (Capability.SWAP,),
     "preempt": (Capability.PREEMPT,),
     "free": (),
+    "evict": (Capability.EVICT,),
     "reset_index": (Capability.RESET_INDEX,),
     "reset_all": (Capability.RESET,),
 }

@@ -182,3 +182,114 @@ def test_a_refused_admission_keeps_its_hits(published: Published, version: str, 
     assert [block.block_id for block in hits] == [0]
     assert manager.allocate_slots(second, 1, hits) is None
     assert manager.block_pool[0].ref_cnt == left
+
+
+def windowed(engine: LoadedEngine, gpu: int, window: int) -> tuple[Any, ManagerApi]:
+    api = find_manager(engine, Generation.SECOND)
+    return api.manager(1, gpu, 0, watermark=0.0, sliding_window=window), api
+
+
+def grown(manager: Any, seq: Sequence, group: SequenceGroup) -> None:
+    """One more token, appended as the scheduler does it once the guard has said yes."""
+    seq.data.set_computed(len(seq.tokens))
+    seq.tokens.append(9)
+    assert manager.can_append_slots(group, 0)
+    manager.append_slots(seq, 0)
+
+
+@pytest.mark.parametrize("version", ["0.6.2", "0.6.3", "0.10.2"])
+def test_the_null_block_is_not_counted(published: Published, version: str) -> None:
+    """docs/findings/vllm-window-null-block.md"""
+    manager, api = windowed(published(version), 2, 8)
+    seq, group = admitted(manager, 1, 1)
+    with pytest.raises(api.out_of_blocks):
+        grown(manager, seq, group)
+    manager, _ = windowed(published(version), 3, 8)
+    seq, group = admitted(manager, 1, 1)
+    grown(manager, seq, group)
+    assert manager.get_num_free_gpu_blocks() == 0  # two of three blocks are the sequence's
+
+
+@pytest.mark.parametrize("version", ["0.6.2", "0.6.3", "0.10.2"])
+def test_the_guard_is_capped_at_the_window_and_the_operation_is_not(published: Published, version: str) -> None:
+    """docs/findings/vllm-window-cap.md"""
+    manager, api = windowed(published(version), 3, 1)
+    with pytest.raises(api.out_of_blocks):
+        admitted(manager, 1, 4)
+
+
+def test_a_fork_under_a_window_follows_block_objects_in_a_circle(published: Published) -> None:
+    """docs/findings/vllm-window-fork.md"""
+    manager, _ = windowed(published("0.6.3"), 5, 1)
+    seq, group = admitted(manager, 1, 4)
+    grown(manager, seq, group)
+    with pytest.raises(RecursionError):
+        manager.fork(seq, Sequence(2, seq.tokens, 1, Status.RUNNING))
+
+
+@pytest.mark.parametrize(("version", "fails"), [("0.10.2", True), ("0.18.0", False)])
+def test_the_null_block_is_put_into_the_index(published: Published, version: str, fails: bool) -> None:
+    """docs/findings/vllm-v1-null-block-cached.md"""
+    engine = published(version)
+    spec, utils = engine.module("vllm.v1.kv_cache_interface"), engine.module("vllm.v1.core.kv_cache_utils")
+    utils.init_none_hash(hashed)
+    shape = {"block_size": 1, "num_kv_heads": 1, "head_size": 1, "dtype": None}
+    shape |= {"use_mla": False} if version == "0.10.2" else {}
+    layers = spec.KVCacheGroupSpec(["layer"], spec.SlidingWindowSpec(**shape, sliding_window=1))
+    config = spec.KVCacheConfig(num_blocks=8, kv_cache_tensors=[], kv_cache_groups=[layers])
+    options = {} if version == "0.10.2" else {"hash_block_size": 1}
+    manager = engine.module("vllm.v1.core.kv_cache_manager").KVCacheManager(config, max_model_len=16, **options)
+    hashes = utils.get_request_block_hasher(1, hashed)
+    request = Request("1", [7])
+
+    def scheduled(computed: int, new: int) -> object:
+        request.num_computed_tokens = computed
+        request.block_hashes.extend(hashes(request))
+        return manager.allocate_slots(request, new)
+
+    assert scheduled(0, 1)  # the prompt
+    request.all_token_ids.append(7)
+    assert scheduled(1, 3)  # its token and two drafts, which turn out right
+    request.all_token_ids.extend((7, 7, 7))
+    if fails:
+        with pytest.raises(AssertionError):
+            scheduled(4, 1)
+        assert manager.block_pool.null_block.block_hash is not None
+    else:
+        assert scheduled(4, 1)
+        assert manager.block_pool.null_block.block_hash is None
+
+
+@pytest.mark.parametrize("version", ["0.5.4", "0.6.2", "0.6.3"])
+def test_the_source_of_a_copy_is_handed_out_in_the_same_pass(published: Published, version: str) -> None:
+    """docs/findings/vllm-copy-source-reused.md"""
+    api = find_manager(published(version), Generation.SECOND)
+    manager = api.manager(2, 4, 1, watermark=0.0, enable_caching=True)
+    away, parent = Sequence(1, [1], 2), Sequence(2, [1, 1], 2)
+    groups = SequenceGroup("a", [away]), SequenceGroup("b", [parent])
+    for seq, group in zip((away, parent), groups, strict=True):
+        assert manager.can_allocate(group).name == "OK"
+        manager.allocate(group)
+        seq.status = Status.RUNNING
+        seq.tokens.append(1)
+    assert manager.can_swap_out(groups[0])
+    manager.swap_out(groups[0])
+    away.status = Status.SWAPPED
+    manager.append_slots(parent, 0)  # the third token begins a block
+    parent.tokens.append(1)
+    child = Sequence(3, list(parent.tokens), 2, Status.RUNNING)
+    groups[1].add(child)
+    manager.fork(parent, child)
+    # One pass of the scheduler: the running sequences grow, then the swapped one comes back.
+    assert manager.can_append_slots(groups[1], 0)
+    copies = [tuple(pair) for seq in (parent, child) for pair in manager.append_slots(seq, 0)]
+    assert manager.can_swap_in(groups[0], 0).name == "OK"
+    moves = manager.swap_in(groups[0])
+    (source, _), (_, target) = copies[0], tuple(moves[0])
+    assert len(copies) == 1
+    assert source == target  # the worker swaps in before it copies: what is copied is not what was there
+
+
+def hashed(value: object) -> bytes:
+    """A hash of 64 bits."""
+    return hash(value).to_bytes(8, "big", signed=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvconform.adapter import Adapter, Capabilities, Group, Seq
+from kvconform.adapter import Adapter, Capabilities, Domain, Group, Seq
 from kvspec.vocabulary import Config, Device, Status, Verdict
 
 GPU, CPU = Device.GPU, Device.CPU
@@ -25,9 +25,18 @@ class Bad(Exception):
     """A sequence that is not there, or there already, or in another state."""
 
 
+NULL = -1
+"""What stands in a row where a window has left a block behind."""
+
+
 def blocks(slots: int, size: int) -> int:
     """Blocks for so many slots."""
     return (slots + size - 1) // size
+
+
+def held(row: list[int]) -> list[int]:
+    """The row's blocks."""
+    return [block for block in row if block != NULL]
 
 
 class Toy:
@@ -44,6 +53,20 @@ class Toy:
         self.keys: dict[int, object] = {}
         self.looked: dict[int, int] = {}  # by sequence, the blocks that were published or need not be
         self.begun: set[int] = set()  # sequences that have computed KV
+        self.null: int | None = None  # under a window, the block that is nobody's
+
+    def set_null_aside(self) -> None:
+        if self.free[GPU]:
+            self.null = self.free[GPU].pop()
+
+    def slide(self, seq: int, dead: int) -> None:
+        """The first so many entries of the row are read no more."""
+        row = self.rows[seq]
+        for index in range(min(dead, len(row))):
+            if row[index] != NULL:
+                self.give(GPU, row[index])
+                row[index] = NULL
+        self.told[seq] = list(row)
 
     def take(self, device: Device, count: int, owners: int = 1) -> list[int]:
         if count > len(self.free[device]):
@@ -144,21 +167,21 @@ class Toy:
         row = self.must(parent, GPU)
         if child in self.rows:
             raise Bad(f"sequence {child} is there already")
-        for block in row:
+        for block in held(row):
             self.refs[GPU][block] += 1
         self.place(child, GPU, list(row))
         self.looked[child] = self.looked.get(parent, 0)
         self.begun.add(child)
 
     def move(self, seqs: Sequence[int], source: Device, target: Device) -> dict[int, int]:
-        old = list(dict.fromkeys(block for seq in seqs for block in self.must(seq, source)))
+        old = list(dict.fromkeys(block for seq in seqs for block in held(self.must(seq, source))))
         new = dict(zip(old, self.take(target, len(old), 0), strict=True))
         for seq in seqs:
             row = self.rows[seq]
             for block in self.given_back(row):
                 self.give(source, block)
                 self.refs[target][new[block]] += 1
-            self.place(seq, target, [new[block] for block in row])
+            self.place(seq, target, [new.get(block, NULL) for block in row])
         return new
 
     def drop(self, seq: int) -> None:
@@ -168,7 +191,7 @@ class Toy:
 
     def given_back(self, row: list[int]) -> list[int]:
         """With a cache, what continues a prefix goes before it."""
-        return row[::-1] if self.keys else row
+        return held(row)[::-1] if self.keys else held(row)
 
 
 class ToyAdapter(Adapter):
@@ -184,13 +207,18 @@ class ToyAdapter(Adapter):
         failures="atomic",
         prefix_caching=True,
         extra_keys=True,
+        window=True,
     )
+    domain = Domain(windows_with_caching=False, reason="the toy looks hits up from the first block on")
     out_of_blocks, double_free, bad_input = (Full,), (Twice,), (Bad,)
     make = Toy
 
     def start(self, config: Config) -> None:
         self.config = config
         self.toy = self.make(config.block_size, {GPU: config.num_gpu_blocks, CPU: config.num_cpu_blocks})
+        if config.sliding_window is not None:
+            self.toy.set_null_aside()
+        self.usable = config.num_gpu_blocks - (self.toy.null is not None)
 
     def answer(self, device: Device, need: int, attainable: int, reserve: int) -> Verdict:
         if attainable - need < reserve:
@@ -216,13 +244,13 @@ class ToyAdapter(Adapter):
         return need
 
     def distinct(self, seqs: Sequence[Seq]) -> int:
-        return len({block for seq in seqs for block in self.toy.rows.get(seq.id, ())})
+        return len({block for seq in seqs for block in held(self.toy.rows.get(seq.id, []))})
 
     def hits(self, group: Group) -> list[int]:
         return self.toy.hits(group.extra, group.waiting[0].tokens) if self.config.prefix_caching else []
 
     def can_allocate(self, group: Group) -> Verdict | bool:
-        total, watermark = self.config.num_gpu_blocks, self.config.watermark_blocks
+        total, watermark = self.usable, self.config.watermark_blocks
         need = sum(self.prompt_blocks(group))
         answer = self.answer(GPU, need, total, watermark)
         if answer is not Verdict.LATER or group.admitted_before:
@@ -249,13 +277,25 @@ class ToyAdapter(Adapter):
         if self.config.prefix_caching:
             for seq, upto in batch:
                 self.toy.publish(seq.id, seq.group.extra, seq.tokens[:upto])
+        window = self.config.sliding_window
+        if window is not None:
+            for seq, upto in batch:
+                self.toy.slide(seq.id, max(0, upto - window + 1) // self.config.block_size)
+
+    def evict(self, count: int) -> None:
+        unowned = [block for block in self.toy.free[GPU] if block in self.toy.keys]
+        for block in unowned[:count]:
+            self.toy.evict(block)
+
+    def null_block(self) -> int | None:
+        return self.toy.null
 
     def reset_index(self) -> bool | None:
         self.toy.forget()
         return None
 
     def can_append(self, group: Group) -> Verdict | bool:
-        attainable = self.config.num_gpu_blocks - self.distinct(group.running)
+        attainable = self.usable - self.distinct(group.running)
         return self.answer(GPU, self.growth(group.running, group.lookahead), attainable, 0)
 
     def append(self, seq: Seq) -> list[tuple[int, int]] | bool | None:
@@ -276,7 +316,7 @@ class ToyAdapter(Adapter):
 
     def can_swap_in(self, group: Group) -> Verdict | bool:
         need = self.distinct(group.swapped) + self.growth(group.swapped, group.lookahead)
-        return self.answer(GPU, need, self.config.num_gpu_blocks, self.config.watermark_blocks)
+        return self.answer(GPU, need, self.usable, self.config.watermark_blocks)
 
     def swap_in(self, group: Group) -> dict[int, int] | bool | None:
         return self.toy.move([s.id for s in group.swapped] or [s.id for s in group.seqs], CPU, GPU)
@@ -292,8 +332,8 @@ class ToyAdapter(Adapter):
     def reset_all(self) -> None:
         self.start(self.config)
 
-    def block_table(self, seq: Seq) -> list[int]:
-        return self.toy.rows[seq.id]
+    def block_table(self, seq: Seq) -> list[int | None]:
+        return [None if block == NULL else block for block in self.toy.rows[seq.id]]
 
     def num_free_blocks(self, device: Device) -> int:
         return len(self.toy.free[device])
@@ -307,8 +347,8 @@ class ToyAdapter(Adapter):
     def row_device(self, seq: Seq) -> Device:
         return self.toy.where[seq.id]
 
-    def announced_row(self, seq: Seq) -> list[int]:
-        return self.toy.told[seq.id]
+    def announced_row(self, seq: Seq) -> list[int | None]:
+        return [None if block == NULL else block for block in self.toy.told[seq.id]]
 
 
 class BareAdapter(Adapter):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kit_toy import CPU, GPU, Bad, Full, Toy, ToyAdapter
+from kit_toy import CPU, GPU, NULL, Bad, Full, Toy, ToyAdapter
 
 from kvconform import probes, progress
 from kvconform.adapter import Adapter, Capabilities, Group, Seq
@@ -34,6 +34,7 @@ from kvspec.vocabulary import (
 
 ROOMY = Config(4, 8, 8)
 CACHING = Config(4, 8, 8, prefix_caching=True)
+WINDOW = Config(4, 8, 8, sliding_window=2)
 GUARDS = frozenset(c for c in Capability if c.name.startswith("GUARD"))
 NOTHING: frozenset[Capability] = frozenset()
 SEEN = frozenset((Capability.REFCOUNTS, Capability.FREE_SET, Capability.ANNOUNCES))
@@ -103,6 +104,51 @@ class Wrong:
     def id(self) -> str:
         """A name for the test."""
         return f"{self.law}-{self.adapter.__name__}"
+
+
+# -- window -------------------------------------------------------------------------------------------------------
+
+
+class SlidesTooFar(ToyAdapter):
+    """Gives up the block in which the window begins."""
+
+    def step(self, batch: Sequence[tuple[Seq, int]]) -> None:
+        for seq, upto in batch:
+            self.toy.slide(seq.id, -(-max(0, upto - 1) // self.config.block_size))
+
+
+class SlidesBeforeItsChunk(ToyAdapter):
+    """Gives up at the append what the window leaves behind after the step."""
+
+    def append(self, seq: Seq) -> list[tuple[int, int]] | bool | None:
+        copies = super().append(seq)
+        self.toy.slide(seq.id, max(0, len(seq.tokens) - 1) // self.config.block_size)
+        return copies
+
+
+class HandsOutTheNullBlock(ToyAdapter):
+    """The last block to be had is the null block."""
+
+    def start(self, config: Config) -> None:
+        super().start(config)
+        if self.toy.null is not None:
+            self.toy.free[GPU].append(self.toy.null)
+
+    def num_free_blocks(self, device: Device) -> int:
+        return len([block for block in self.toy.free[device] if device is CPU or block != self.toy.null])
+
+    def free_blocks(self, device: Device) -> list[int]:
+        return [block for block in self.toy.free[device] if device is CPU or block != self.toy.null]
+
+
+class FreesTheNullBlock(ToyAdapter):
+    """Frees what stands in for the blocks that a window has left behind."""
+
+    def free(self, seq: Seq) -> None:
+        slid = NULL in self.toy.rows.get(seq.id, [])
+        super().free(seq)
+        if slid and self.toy.null is not None:
+            self.toy.free[GPU].append(self.toy.null)
 
 
 # -- prefix -------------------------------------------------------------------------------------------------------
@@ -804,6 +850,13 @@ WRONG = (
           CACHING),
     Wrong("prefix.reset", ResetsNothing,
           (Allocate(1, (1,), prompt(5)), Step({}), ResetIndex(), Allocate(2, (2,), prompt(5))), CACHING),
+    Wrong("window.live", SlidesTooFar, (Allocate(1, (1,), prompt(8)), Step({})), WINDOW,
+          also=frozenset(("table.frame", "data.read-back"))),
+    Wrong("window.live", SlidesBeforeItsChunk, (Allocate(1, (1,), prompt(8)), step(1, tokens=4), Append(1)), WINDOW),
+    Wrong("window.null", HandsOutTheNullBlock, (Allocate(1, (1,), prompt(4)), Step({}), Allocate(2, (2,), prompt(28))),
+          WINDOW, also=frozenset(("accounting.conservation", "accounting.no-double-free"))),
+    Wrong("window.null", FreesTheNullBlock, (Allocate(1, (1,), prompt(8)), Step({}), Free(1)), WINDOW,
+          also=frozenset(("accounting.conservation", "accounting.no-double-free", "accounting.no-leak"))),
     Wrong("admission.hits-counted-once", CountsHitsAsFree,
           (Allocate(1, (1,), prompt(8)), Step({}), Free(1), Allocate(2, (2,), (2,) * 16),
            Allocate(3, (3,), prompt(20))),

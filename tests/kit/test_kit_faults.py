@@ -18,7 +18,7 @@ from kvconform.targets import resolve
 from kvspec.laws import CATALOGUE
 
 MOST_OPERATIONS = 8
-DEEP = {"match-remembered": 20, "evicted-stays-indexed": 12, "evicts-newest-first": 9}
+DEEP = {"match-remembered": 20, "evicted-stays-indexed": 12, "evicts-newest-first": 9, "reset-republished": 9}
 """Faults that need a hit, an eviction and another hit, or several evictions: how long their smallest traces may be."""
 
 
@@ -51,7 +51,7 @@ def test_a_fault_is_caught_under_its_laws_by_small_traces(fault: faults.Fault, t
         assert (again.shows.law.id, again.shows.op) == (violation.law, again.file.header["at"])
         assert again.shows.expected
         assert again.shows.observed
-        assert not replay(path, resolve("reference")).failing
+        assert not replay(path, resolve(fault.face)).failing
 
 
 def test_the_catalogue_names_what_exists() -> None:
@@ -64,9 +64,9 @@ def test_the_catalogue_names_what_exists() -> None:
 
 
 def test_a_fault_is_one_change_to_the_reference() -> None:
-    reference = type(resolve("reference").adapter)
     for name, fault in faults.CATALOGUE.items():
         adapter = resolve(f"fault:{name}").adapter
+        reference = type(resolve(fault.face).adapter)
         assert isinstance(adapter, reference)
         assert adapter.manager_class is fault.manager
         assert reference.manager_class in fault.manager.__mro__[1:]

@@ -27,6 +27,7 @@ from kvspec.vocabulary import (
     Append,
     Capability,
     Config,
+    Evict,
     Fork,
     Free,
     Guard,
@@ -40,14 +41,15 @@ from kvspec.vocabulary import (
 )
 
 SAMPLES: dict[str, Operation] = {
-    "allocate": Allocate(31, (41, 42), (1, 2), 3, force=True, extra=("blue",)),
-    "append": Append(31, 3, force=True),
+    "allocate": Allocate(31, (41, 42), (1, 2), 3, force=True, extra=("blue",), chunk=5, external=8),
+    "append": Append(31, 3, force=True, chunk=5, drafts=6),
     "step": Step({41: (1, 2), 42: (3,)}),
     "fork": Fork(41, 42, (1, 2)),
     "swap_out": SwapOut(31, force=True),
     "swap_in": SwapIn(31, 3, force=True),
     "preempt": Preempt(31),
     "free": Free(41, "aborted"),
+    "evict": Evict(7),
     "reset_index": ResetIndex(),
     "reset_all": ResetAll(),
 }
@@ -76,7 +78,10 @@ def test_the_story_names_whatever_the_operation_is_about(name: str) -> None:
     told = tell(SAMPLES[name])
     for field in fields(OPERATIONS[name]):
         value = getattr(SAMPLES[name], field.name)
-        if field.name in ("group", "seq", "parent", "child", "lookahead"):
+        if (
+            field.name in ("group", "seq", "parent", "child", "lookahead", "chunk", "drafts", "count", "external")
+            and value
+        ):
             assert str(value) in told
         if field.name == "seqs":
             assert all(str(seq) in told for seq in value)
@@ -94,8 +99,9 @@ def test_renumbering_reaches_every_number_of_the_operation(name: str) -> None:
     assert type(renamed) is OPERATIONS[name]
     for field in fields(renamed):
         assert not {31, 41, 42} & numbers(getattr(renamed, field.name))
-    assert {k: v for k, v in operation_to_json(renamed).items() if k in ("lookahead", "force", "why")} == {
-        k: v for k, v in operation_to_json(SAMPLES[name]).items() if k in ("lookahead", "force", "why")
+    kept = ("lookahead", "force", "why", "chunk", "drafts", "count", "extra", "external")
+    assert {k: v for k, v in operation_to_json(renamed).items() if k in kept} == {
+        k: v for k, v in operation_to_json(SAMPLES[name]).items() if k in kept
     }
 
 

@@ -23,6 +23,7 @@ from kvspec.vocabulary import (
     Append,
     Capability,
     Config,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -84,6 +85,8 @@ def blocked(order: Order, op: Operation, past: History) -> bool:
             return (world.seqs[parent].unseen if own is None else len(own)) > 1
         case Order.WITHIN_LOOKAHEAD, Step(tokens=tokens):
             return any(len(those) > past.covered_with[seq] + 1 for seq, those in tokens.items())
+        case Order.WITHIN_LOOKAHEAD, Fork(parent=parent, tokens=own):
+            return (world.seqs[parent].unseen if own is None else len(own)) > past.covered_with.get(parent, 0) + 1
         case Order.TOKENS_EVERY_STEP, Step(tokens=tokens):
             return any(seq.scheduled and not tokens.get(seq.id) for seq in world.seqs.values())
         case Order.LOOKAHEAD_FIXED, Append(lookahead=asked) | SwapIn(lookahead=asked):
@@ -158,6 +161,7 @@ def test_each_order_blocks_what_it_says_and_nothing_else() -> None:
         (Order.ONE_TOKEN, "step"),
         (Order.ONE_TOKEN, "fork"),
         (Order.WITHIN_LOOKAHEAD, "step"),
+        (Order.WITHIN_LOOKAHEAD, "fork"),
         (Order.TOKENS_EVERY_STEP, "step"),
         (Order.LOOKAHEAD_FIXED, "append"),
         (Order.LOOKAHEAD_FIXED, "swap_in"),
@@ -250,6 +254,12 @@ ILLEGAL: tuple[tuple[Operation, str], ...] = (
     (Allocate(9, (9,), (1,), extra=("a",)), "with prefix caching only"),
     (Allocate(4, (5,), extra=("a",)), "has its extra keys already"),
     (ResetIndex(), "no index without prefix caching"),
+    (Evict(1), "no index without prefix caching"),
+    (Allocate(9, (9,), (1,), chunk=1), "admits prompts whole"),
+    (Allocate(9, (9,), (1, 1), external=1), "brought no KV from elsewhere"),
+    (Allocate(9, (9,), (1, 1), match=True), "looks nothing up before"),
+    (Append(1, chunk=1), "admits prompts whole"),
+    (Append(1, drafts=1), "knows no drafts"),
 )
 
 CACHING = Config(4, 8, prefix_caching=True)
@@ -283,8 +293,10 @@ def test_what_no_engine_does_is_illegal_and_changes_nothing(op: Operation, reaso
 
 
 def test_every_operation_is_legal_and_illegal_somewhere() -> None:
-    assert {op.op for op in LEGAL} == set(OPERATIONS) - {"reset_index"}
+    assert {op.op for op in LEGAL} == set(OPERATIONS) - {"reset_index", "evict"}
     assert Run(ToyAdapter(), CACHING).why_not(ResetIndex()) is None
+    assert Run(ToyAdapter(), CACHING).why_not(Evict(1)) is None
+    assert Run(ToyAdapter(), CACHING).why_not(Evict(0)) == "at least one block is to be evicted"
     assert {op.op for op, _ in ILLEGAL} == set(OPERATIONS) - {"reset_all"}  # always legal
 
 

@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable, Iterable
 
 from kvref import (
+    NULL,
     AllocStatus,
     BlockAllocator,
     BlockManager,
@@ -16,6 +17,7 @@ from kvref import (
     Device,
     OutOfBlocks,
     RequestManager,
+    Status,
 )
 
 Action = Callable[[BlockManager], object]
@@ -60,6 +62,39 @@ def request_snapshot(manager: RequestManager) -> tuple[object, ...]:
     )
 
 
+def dead(window: int | None, computed: int) -> int:
+    """How many positions, from the first on, attention reads no more once so many tokens are computed."""
+    return 0 if window is None else max(0, computed - window + 1)
+
+
+def longest_hit(
+    size: int, window: int | None, tokens: int, block_of: Callable[[int], int | None]
+) -> tuple[list[int], bool]:
+    """The longest hit of a prompt of so many tokens, longest first, and whether something before it is gone.
+
+    `block_of` says which block is known to hold the last whole block of a prefix of so many tokens, if any. A hit
+    is what attention reads after it, and its last block in any case; NULL stands for the rest.
+    """
+    known = {stop: block_of(stop) for stop in range(size, tokens, size)}
+    for stop in sorted(known, reverse=True):
+        first = min(dead(window, stop) // size, stop // size - 1)
+        needed = [known[end] for end in range((first + 1) * size, stop + 1, size)]
+        if None not in needed:
+            blocks = [NULL] * first + [block for block in needed if block is not None]
+            return blocks, None in [known[end] for end in range(size, stop, size)]
+    return [], False
+
+
+def require_null_block_is_nobodys(manager: BlockManager | RequestManager, free: Iterable[int]) -> None:
+    """Set aside exactly under a window; neither free, nor owned, nor in a row."""
+    null = manager.null_block
+    assert (null is None) == (manager.sliding_window is None)
+    if null is not None:
+        assert null not in free
+        assert manager._gpu.refcount(null) == 0
+        assert all(null not in seq.blocks for seq in manager._sequences.values() if seq.status is not Status.SWAPPED)
+
+
 def clone(manager: BlockManager) -> BlockManager:
     """An independent twin."""
     twin: BlockManager = pickle.loads(pickle.dumps(manager))
@@ -78,6 +113,12 @@ def fits(manager: BlockManager, action: Callable[[BlockManager], object]) -> boo
 def append_all(manager: BlockManager, group_id: str, lookahead: int) -> list[tuple[int, int]]:
     """What an engine does in a step of a group; returns all the copies."""
     return [pair for seq_id in manager.members(group_id) for pair in manager.append(seq_id, lookahead)]
+
+
+def ran(manager: BlockManager, group_id: str) -> None:
+    """The step of a group has run."""
+    for seq_id in manager.members(group_id):
+        manager.computed(seq_id)
 
 
 def gpu_free(manager: BlockManager) -> int:

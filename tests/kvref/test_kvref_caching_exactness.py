@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from kvref_support import Action, Question, append_all, judge, reachable, snapshot
+from kvref_support import Action, Question, append_all, judge, ran, reachable, snapshot
 
 from kvref import AllocStatus, BlockManager, Status
 
@@ -45,11 +45,6 @@ def questions(manager: BlockManager, watermark: int) -> Iterator[Question]:
                 )
 
 
-def ran(manager: BlockManager, group: str) -> None:
-    for seq_id in manager.members(group):
-        manager.computed(seq_id)
-
-
 MOVES: list[Action] = [
     lambda m: m.allocate("g", ["a", "b"], [1, 1, 1]),
     lambda m: m.allocate("h", ["d"], [1, 2, 1, 1], 1),
@@ -73,13 +68,14 @@ MOVES: list[Action] = [
 ]
 
 
-def small(block_size: int, gpu: int, cpu: int, watermark: int) -> BlockManager:
+def small(block_size: int, gpu: int, cpu: int, watermark: int, window: int | None = None) -> BlockManager:
     return BlockManager(
         block_size=block_size,
         num_gpu_blocks=gpu,
         num_cpu_blocks=cpu,
         watermark_blocks=watermark,
         prefix_caching=True,
+        sliding_window=window,
     )
 
 
@@ -89,6 +85,28 @@ def test_guards_are_exact_in_every_small_state(block_size: int, gpu: int, cpu: i
     answers = [judge(state, questions(state, watermark)) for state in states]
     assert len(states) > 300
     assert set().union(*answers) == set(AllocStatus)
+
+
+@pytest.mark.parametrize(
+    ("block_size", "gpu", "cpu", "watermark", "window"),
+    [(1, 6, 3, 1, 1), (1, 5, 3, 0, 2), (2, 5, 3, 0, 2), (1, 6, 4, 0, 3), (2, 5, 2, 1, 3)],
+)
+def test_guards_are_exact_under_a_window(block_size: int, gpu: int, cpu: int, watermark: int, window: int) -> None:
+    start = small(block_size, gpu, cpu, watermark, window)
+    start.allocate("before", ["x"], [1])
+    for token in (2, 1, 1, 2):  # its first blocks are given up one after the other, and evicted
+        start.computed("x")
+        start.add_tokens("x", [token])
+        start.append("x")
+    start.computed("x")
+    start.free("x")
+    start.evict(1)
+    states = reachable(start, MOVES, depth=3)
+    answers = [judge(state, questions(state, watermark)) for state in states]
+    assert len(states) > 100
+    assert set().union(*answers) == set(AllocStatus)
+    matches = [state._cache.match(prompt, None) for state in states for prompt in PROMPTS if state._cache]
+    assert any(match.given_up for match in matches)  # such a hit costs less than it is long
 
 
 def test_guards_are_pure() -> None:

@@ -2,15 +2,17 @@
 
 The memory knows no index: it remembers for every slot the extra keys and the whole prefix, and for every published
 content the block that had it first. Hits must be the longest that these allow, and every computed token of every
-sequence must be read back, whatever was forked, copied, swapped, preempted or evicted in between.
+sequence that its window still reads must be read back, whatever was forked, copied, swapped, preempted or evicted in
+between.
 """
 
 import random
 from collections import Counter
 
 import pytest
+from kvref_support import dead, longest_hit, require_null_block_is_nobodys
 
-from kvref import BlockManager, Device, Status
+from kvref import NULL, AllocStatus, BlockManager, Device, Status
 
 Prefix = tuple[object, tuple[int, ...]]
 EXTRAS = [None, None, "adapter"]
@@ -38,13 +40,14 @@ class Engine:
         return self.next_id
 
     def hits(self, text: list[int], extra: object) -> list[int]:
-        size, found = self.manager.block_size, []
-        for stop in range(size, len(text), size):
-            block = self.published.get((extra, tuple(text[:stop])))
-            if block is None:
-                break
-            found.append(block)
-        return found
+        hit, gap = longest_hit(
+            self.manager.block_size,
+            self.manager.sliding_window,
+            len(text),
+            lambda stop: self.published.get((extra, tuple(text[:stop]))),
+        )
+        self.done["hit behind a gap"] += gap
+        return hit
 
     def drop(self, blocks: list[int]) -> None:
         """These blocks have lost their content."""
@@ -69,10 +72,11 @@ class Engine:
         assert len(cached) == len(unowned)
         assert set(cached) == unowned
         size = manager.block_size
+        require_null_block_is_nobodys(manager, manager.free_blocks(Device.GPU))
         for seq_id, text in self.texts.items():
             device = Device.CPU if manager.status(seq_id) is Status.SWAPPED else Device.GPU
             row, extra = manager.block_table(seq_id), self.extras[seq_id]
-            for position in range(self.computed[seq_id]):
+            for position in range(dead(manager.sliding_window, self.computed[seq_id]), self.computed[seq_id]):
                 slot = (device, row[position // size], position % size)
                 assert self.memory[slot] == (extra, tuple(text[: position + 1]))
 
@@ -86,7 +90,8 @@ class Engine:
     def prompt(self) -> list[int]:
         texts = list(self.texts.values())
         known = self.rng.choice(texts) if texts and self.rng.random() < 0.5 else []
-        return known[: self.rng.randint(0, len(known))] + [self.rng.randrange(2) for _ in range(self.rng.randint(1, 7))]
+        cut = self.rng.choice([self.rng.randint(0, len(known)), len(known)])
+        return known[:cut] + [self.rng.randrange(2) for _ in range(self.rng.randint(1, 7))]
 
     def admit(self) -> None:
         group, seq_ids = self.fresh_id(), [self.fresh_id() for _ in range(self.rng.choice([1, 1, 2, 3]))]
@@ -106,9 +111,12 @@ class Engine:
 
     def readmit(self, group: int) -> None:
         lookahead = self.rng.choice([0, 2])
-        if not self.manager.can_readmit(group, lookahead):
+        members, answer = self.manager.members(group), self.manager.can_readmit(group, lookahead)
+        if answer is AllocStatus.NEVER:
+            for seq_id in members:
+                self.end(seq_id)
+        if not answer:
             return
-        members = self.manager.members(group)
         hits = {seq_id: self.hits(self.texts[seq_id], self.extras[seq_id]) for seq_id in members}
         before = self.manager.free_blocks(Device.GPU)
         cached = self.manager.readmit(group, lookahead)
@@ -134,8 +142,11 @@ class Engine:
         for seq_id in members:
             self.write(seq_id)
         for seq_id in members:
+            row = self.manager.block_table(seq_id)
             self.manager.computed(seq_id)
-            self.publish(seq_id)
+            self.publish(seq_id, row)
+            gone = dead(self.manager.sliding_window, self.computed[seq_id]) // self.manager.block_size
+            assert self.manager.block_table(seq_id) == [NULL] * gone + row[gone:]
         self.done["step"] += 1
 
     def write(self, seq_id: int) -> None:
@@ -147,13 +158,14 @@ class Engine:
             self.memory[Device.GPU, block, position % size] = (self.extras[seq_id], tuple(text[: position + 1]))
         self.computed[seq_id] = len(text)
 
-    def publish(self, seq_id: int) -> None:
-        row, size = self.manager.block_table(seq_id), self.manager.block_size
+    def publish(self, seq_id: int, row: list[int]) -> None:
+        size = self.manager.block_size
         while seq_id not in self.stale and (self.told[seq_id] + 1) * size <= self.computed[seq_id]:
             block = row[self.told[seq_id]]
             self.told[seq_id] += 1
             content = (self.extras[seq_id], tuple(self.texts[seq_id][: self.told[seq_id] * size]))
-            self.published.setdefault(content, block)
+            if block != NULL:
+                self.published.setdefault(content, block)
 
     def try_step(self, group: int) -> None:
         lookahead = self.rng.choice([0, 0, 1, 4])
@@ -214,11 +226,13 @@ class Engine:
 
     def act(self) -> None:
         kind = self.rng.random()
+        if len(self.texts) > 8 or max(map(len, self.texts.values()), default=0) > 40:
+            self.end(max(self.texts, key=lambda seq_id: len(self.texts[seq_id])))
         if kind < 0.2 or not self.texts:
             self.admit()
-        elif kind < 0.21:
+        elif kind < 0.23:
             self.evict()
-        elif kind < 0.215:
+        elif kind < 0.235:
             self.forget()
         elif kind < 0.5:
             action = self.rng.choice([self.produce, self.produce, self.fork, self.end])
@@ -232,7 +246,7 @@ class Engine:
                 {Status.SWAPPED: self.swap_in, Status.WAITING: self.readmit}[status](group)
 
 
-def walk(seed: int, steps: int, *, audit: int, collide: bool = False) -> Engine:
+def walk(seed: int, steps: int, *, audit: int, collide: bool = False, window: int | None = None) -> Engine:
     """So many steps of a random configuration; `audit`: every how many the books are checked."""
     rng = random.Random(seed)
     manager = BlockManager(
@@ -241,6 +255,7 @@ def walk(seed: int, steps: int, *, audit: int, collide: bool = False) -> Engine:
         num_cpu_blocks=rng.randint(6, 12),
         watermark_blocks=rng.choice([0, 1, 2]),
         prefix_caching=True,
+        sliding_window=window,
         hash_block=(lambda *_: 0) if collide else None,
     )
     engine = Engine(manager, rng)
@@ -260,17 +275,35 @@ def test_the_books_are_right_after_each_step(seed: int) -> None:
     assert (engine.done["copy"] > 0) == (engine.manager.block_size > 1)
 
 
+@pytest.mark.parametrize(("seed", "window"), [(1, 1), (0, 2), (2, 3), (1, 4), (4, 6)])
+def test_the_books_are_right_after_each_step_under_a_window(seed: int, window: int) -> None:
+    engine = walk(seed, 2_000, audit=1, window=window)
+    kinds = ["hit", "hit behind a gap", "miss", "refuse", "step", "fork", "swap out", "swap in", "preempt", "readmit"]
+    assert [kind for kind in kinds if engine.done[kind] < 3] == []
+    end(engine)
+
+
 @pytest.mark.parametrize("seed", range(4, 8))
 def test_every_token_is_read_back_and_every_hit_is_the_longest(seed: int) -> None:
-    engine = walk(seed, 30_000, audit=50)
+    end(walk(seed, 30_000, audit=50))
+
+
+def end(engine: Engine) -> None:
+    """All end, and nothing is left."""
     for seq_id in list(engine.texts):
         engine.end(seq_id)
     manager = engine.manager
     manager.check()
-    assert manager.num_free(Device.GPU) == manager.num_total(Device.GPU)
+    assert manager.num_free(Device.GPU) == manager.num_total(Device.GPU) - (manager.sliding_window is not None)
     assert manager.num_free(Device.CPU) == manager.num_total(Device.CPU)
+    manager.evict(manager.num_total(Device.GPU))
+    assert manager._gpu.index.nodes() == []  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_one_hash_for_everything_changes_nothing(seed: int) -> None:
     assert walk(seed, 3_000, audit=10, collide=True).done == walk(seed, 3_000, audit=100).done
+
+
+def test_one_hash_for_everything_changes_nothing_under_a_window() -> None:
+    assert walk(0, 1_000, audit=10, collide=True, window=3).done == walk(0, 1_000, audit=100, window=3).done

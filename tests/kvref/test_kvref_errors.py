@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from kvref_support import snapshot
+from kvref_support import ran, snapshot
 
 from kvref import (
+    NULL,
     BlockManager,
     BlockManagerError,
     DuplicateGroup,
@@ -19,11 +20,12 @@ from kvref import (
 Call = Callable[[BlockManager], object]
 
 
-def crowded() -> BlockManager:
+def crowded(window: int | None = None) -> BlockManager:
     """Groups `run`, `swap` and `wait` in the status of their name, each of two sequences; `gone` has ended."""
-    manager = BlockManager(block_size=2, num_gpu_blocks=20, num_cpu_blocks=10)
+    manager = BlockManager(block_size=2, num_gpu_blocks=20, num_cpu_blocks=10, sliding_window=window)
     for group in ("run", "swap", "wait", "gone"):
         manager.allocate(group, [f"{group}1", f"{group}2"], 3)
+        ran(manager, group)
         manager.add_tokens(f"{group}1", 1)
     manager.swap_out("swap")
     manager.preempt("wait")
@@ -66,6 +68,7 @@ ILLEGAL: list[tuple[type[BlockManagerError], Call]] = [
         for seq_id in ("never", "gone1")
         for use in (
             BlockManager.append,
+            BlockManager.computed,
             BlockManager.block_table,
             BlockManager.status,
             BlockManager.group_of,
@@ -102,6 +105,7 @@ ILLEGAL: list[tuple[type[BlockManagerError], Call]] = [
             BlockManager.swap_out,
             BlockManager.preempt,
             lambda m, name: m.append(f"{name}1"),
+            lambda m, name: m.computed(f"{name}1"),
             lambda m, name: m.add_tokens(f"{name}1", 1),
             lambda m, name: m.fork(f"{name}1", "child"),
         )
@@ -119,9 +123,10 @@ ILLEGAL: list[tuple[type[BlockManagerError], Call]] = [
 ]
 
 
+@pytest.mark.parametrize("window", [None, 2])
 @pytest.mark.parametrize(("error", "call"), ILLEGAL)
-def test_illegal_calls(error: type[BlockManagerError], call: Call) -> None:
-    manager = crowded()
+def test_illegal_calls(error: type[BlockManagerError], call: Call, window: int | None) -> None:
+    manager = crowded(window)
     before = snapshot(manager)
     with pytest.raises(BlockManagerError) as caught:
         call(manager)
@@ -138,6 +143,7 @@ def test_the_crowd_is_what_it_says() -> None:
         "swapped",
         "waiting",
     }
+    assert [crowded(2).block_table(f"{name}1")[0] for name in ("run", "swap")] == [NULL, NULL]
     manager.can_swap_in("swap")
     manager.can_readmit("wait")
     manager.can_append("run")

@@ -8,7 +8,7 @@ LATER that it would be OK with the other groups gone, NEVER that it would not ev
 from collections.abc import Iterator
 
 import pytest
-from kvref_support import Action, Question, append_all, fits, judge, reachable, snapshot
+from kvref_support import Action, Question, append_all, fits, judge, ran, reachable, snapshot
 
 from kvref import AllocStatus, BlockManager, Status, WrongStatus
 
@@ -77,6 +77,9 @@ MOVES: list[Action] = [
 ]
 
 
+STEPS: list[Action] = [lambda m: ran(m, "g"), lambda m: ran(m, "h"), lambda m: m.add_tokens("d", 3)]
+
+
 @pytest.mark.parametrize(
     ("block_size", "gpu", "cpu", "watermark"), [(1, 7, 4, 1), (2, 4, 3, 0), (2, 6, 2, 1), (3, 3, 2, 0)]
 )
@@ -86,6 +89,27 @@ def test_guards_are_exact_in_every_small_state(block_size: int, gpu: int, cpu: i
     answers = [judge(state, questions(state, watermark)) for state in states]
     assert len(states) > 300
     assert set().union(*answers) == set(AllocStatus)
+
+
+@pytest.mark.parametrize(
+    ("block_size", "gpu", "cpu", "watermark", "window"),
+    [(1, 5, 3, 1, 1), (1, 6, 2, 0, 2), (2, 4, 2, 0, 2), (2, 5, 2, 1, 1), (1, 1, 1, 0, 1), (1, 0, 1, 0, 1)],
+)
+def test_guards_are_exact_under_a_window(block_size: int, gpu: int, cpu: int, watermark: int, window: int) -> None:
+    start = BlockManager(
+        block_size=block_size,
+        num_gpu_blocks=gpu,
+        num_cpu_blocks=cpu,
+        watermark_blocks=watermark,
+        sliding_window=window,
+    )
+    states = reachable(start, [*MOVES, *STEPS], depth=4)
+    answers = set().union(*[judge(state, questions(state, watermark)) for state in states])
+    if gpu > 1:
+        assert answers == set(AllocStatus)
+        assert any(seq.given_up for state in states for seq in state._sequences.values())
+    else:
+        assert answers == {AllocStatus.NEVER}  # the only block is the null block, if there is one
 
 
 def test_guards_are_pure() -> None:

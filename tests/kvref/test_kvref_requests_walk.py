@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from kvref_support import request_snapshot
+from kvref_support import dead, longest_hit, request_snapshot, require_null_block_is_nobodys
 
-from kvref import RequestManager, Status
+from kvref import NULL, RequestManager, Status
 
 Prefix = tuple[object, tuple[int, ...]]
 EXTRAS = [None, None, "adapter"]
@@ -20,9 +20,9 @@ EXTRAS = [None, None, "adapter"]
 class Naive:
     """What the manager must do, written as it is said."""
 
-    def __init__(self, size: int, blocks: int, watermark: int) -> None:
-        self.size, self.watermark = size, watermark
-        self.blank = list(range(blocks))  # the next one to be handed out first
+    def __init__(self, size: int, blocks: int, watermark: int, window: int | None, caching: bool) -> None:
+        self.size, self.watermark, self.window, self.caching = size, watermark, window, caching
+        self.blank = list(range(window is not None, blocks))  # the next one to be handed out first
         self.cached: list[int] = []  # the next one to be evicted first
         self.published: dict[int, Prefix] = {}
         self.memory: dict[tuple[int, int], Prefix] = {}
@@ -35,15 +35,12 @@ class Naive:
         self.stale: set[int] = set()
 
     def hits(self, text: list[int], extra: object) -> list[int]:
-        found: list[int] = []
-        while (len(found) + 1) * self.size < len(text):
-            wanted = (extra, tuple(text[: (len(found) + 1) * self.size]))
-            holders = [block for block, held in self.published.items() if held == wanted]
+        def holder(stop: int) -> int | None:
+            holders = [block for block, held in self.published.items() if held == (extra, tuple(text[:stop]))]
             assert len(holders) <= 1
-            if not holders:
-                break
-            found += holders
-        return found
+            return holders[0] if holders else None
+
+        return longest_hit(self.size, self.window, len(text), holder)[0]
 
     def take(self) -> int:
         if self.blank:
@@ -55,8 +52,8 @@ class Naive:
     def begin(self, request: int, text: list[int], extra: object, upto: int, lookahead: int) -> int | None:
         hits = self.hits(text, extra)
         need = -(-(upto + lookahead) // self.size)
-        held = [block for block in hits if block not in self.cached]
-        if len(self.blank) + len(self.cached) - (need - len(held)) < self.watermark:
+        revived = [block for block in hits if block in self.cached]
+        if len(self.blank) + len(self.cached) - (need - len(hits) + len(revived)) < self.watermark:
             return None
         self.cached = [block for block in self.cached if block not in hits]
         self.rows[request] = hits + [self.take() for _ in range(need - len(hits))]
@@ -64,15 +61,15 @@ class Naive:
         self.seen[request] = upto
         self.computed[request] = len(hits) * self.size
         self.told[request] = len(hits)
-        for position in range(len(hits) * self.size):
-            self.require(request, position)
+        self.require_live(request)
         return len(hits) * self.size
 
-    def require(self, request: int, position: int) -> None:
-        """The slot of that token holds the KV of exactly this prefix."""
-        block = self.rows[request][position // self.size]
-        expected = (self.extras[request], tuple(self.texts[request][: position + 1]))
-        assert self.memory[block, position % self.size] == expected
+    def require_live(self, request: int) -> None:
+        """The slot of each token that is computed and still read holds the KV of exactly its prefix."""
+        for position in range(dead(self.window, self.computed[request]), self.computed[request]):
+            block = self.rows[request][position // self.size]
+            expected = (self.extras[request], tuple(self.texts[request][: position + 1]))
+            assert self.memory[block, position % self.size] == expected
 
     def extend(self, request: int, tokens: list[int], upto: int, lookahead: int) -> bool:
         self.texts[request] += tokens
@@ -90,7 +87,13 @@ class Naive:
             assert block not in self.published, "a published block is written"
             self.memory[block, position % self.size] = (extra, tuple(text[: position + 1]))
         self.computed[request] = self.seen[request]
-        while request not in self.stale and (self.told[request] + 1) * self.size <= self.seen[request]:
+        self.publish(request, text, extra, row)
+        gone = dead(self.window, self.computed[request]) // self.size
+        self.rows[request] = [NULL] * gone + row[gone:]
+        self.leave(row[:gone])
+
+    def publish(self, request: int, text: list[int], extra: object, row: list[int]) -> None:
+        while self.caching and request not in self.stale and (self.told[request] + 1) * self.size <= self.seen[request]:
             block = row[self.told[request]]
             self.told[request] += 1
             content = (extra, tuple(text[: self.told[request] * self.size]))
@@ -98,15 +101,17 @@ class Naive:
                 self.published[block] = content
 
     def release(self, request: int) -> None:
-        row = self.rows.pop(request)
-        for block in reversed(row):
-            if any(block in other for other in self.rows.values()):
+        self.leave(self.rows.pop(request))
+        self.stale.discard(request)
+
+    def leave(self, blocks: list[int]) -> None:
+        for block in reversed(blocks):
+            if block == NULL or any(block in other for other in self.rows.values()):
                 continue
             if block in self.published:
                 self.cached.append(block)
             else:
                 self.blank.insert(0, block)
-        self.stale.discard(request)
 
     def evict(self, count: int) -> int:
         gone, self.cached = self.cached[:count], self.cached[count:]
@@ -136,7 +141,8 @@ class Walk:
         """Often what somebody has already, up to somewhere."""
         texts = list(self.naive.texts.values())
         known = self.rng.choice(texts) if texts and self.rng.random() < 0.5 else []
-        return known[: self.rng.randint(0, len(known))] + self.some_text(1, 9)
+        cut = self.rng.choice([self.rng.randint(0, len(known)), len(known)])
+        return known[:cut] + self.some_text(1, 9)
 
     def begin(self, request: int, text: list[int], extra: object, call: Callable[[int, int], int | None]) -> None:
         least = self.manager.match(text, extra) + 1
@@ -188,10 +194,10 @@ class Walk:
         waiting = [request for request in self.naive.texts if request not in self.naive.rows]
         if kind < 0.2 or not self.naive.texts:
             self.admit()
-        elif kind < 0.21:
+        elif kind < 0.23:
             count = self.rng.randint(0, 4)
             assert self.manager.evict(count) == self.naive.evict(count)
-        elif kind < 0.214:
+        elif kind < 0.234:
             self.manager.reset_index()
             self.naive.forget()
             self.done["forget"] += 1
@@ -207,19 +213,25 @@ class Walk:
         naive, manager = self.naive, self.manager
         assert manager.free_blocks() == (*naive.blank, *naive.cached)
         assert manager.cached_blocks() == tuple(naive.cached)
+        require_null_block_is_nobodys(manager, manager.free_blocks())
         for request, text in naive.texts.items():
             assert manager.block_table(request) == naive.rows.get(request, [])
             seen = naive.seen[request] if request in naive.rows else 0
             assert manager.unseen(request) == len(text) - seen
             assert (manager.status(request) is Status.RUNNING) == (request in naive.rows)
+            if request in naive.rows:
+                naive.require_live(request)
 
 
-def walk(seed: int, steps: int, *, audit: int, collide: bool = False) -> Walk:
+def walk(
+    seed: int, steps: int, *, audit: int, collide: bool = False, window: int | None = None, caching: bool = True
+) -> Walk:
     """So many steps of a random configuration; `audit`: every how many the books are checked."""
     rng = random.Random(seed)
     size, blocks, watermark = rng.choice([1, 2, 3]), rng.randint(8, 14), rng.choice([0, 1, 2])
-    manager = RequestManager(size, blocks, watermark, hash_block=(lambda *_: 0) if collide else None)
-    course = Walk(manager, Naive(size, blocks, watermark), rng)
+    hash_block = (lambda *_: 0) if collide else None
+    manager = RequestManager(size, blocks, watermark, caching, window, hash_block)
+    course = Walk(manager, Naive(size, blocks, watermark, window, caching), rng)
     for step in range(steps):
         course.act()
         course.compare()
@@ -235,13 +247,26 @@ def test_every_block_and_answer_as_predicted_and_the_books_right_after_each_step
     assert [kind for kind in kinds if course.done[kind] < 5] == []
 
 
+@pytest.mark.parametrize("caching", [True, False])
+@pytest.mark.parametrize(("seed", "window"), [*enumerate([1, 2, 3, 4, 6])])
+def test_the_same_under_a_window(seed: int, window: int, caching: bool) -> None:
+    course = walk(seed, 2_000, audit=1, window=window, caching=caching)
+    kinds = ["refuse", "miss", "extend", "refuse to extend", *["hit"] * caching]
+    assert [kind for kind in kinds if course.done[kind] < 5] == []
+    end(course)
+
+
 @pytest.mark.parametrize("seed", range(4, 8))
 def test_the_same_for_longer(seed: int) -> None:
-    course = walk(seed, 50_000, audit=50)
+    end(walk(seed, 50_000, audit=50))
+
+
+def end(course: Walk) -> None:
+    """All end, and nothing is left."""
     for request in list(course.naive.texts):
         course.free(request)
     course.manager.check()
-    assert course.manager.num_free() == course.manager.num_total()
+    assert course.manager.num_free() == course.manager.num_total() - (course.manager.sliding_window is not None)
     course.manager.evict(course.manager.num_total())
     assert course.manager._gpu.index.nodes() == []
 

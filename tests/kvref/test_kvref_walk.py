@@ -1,13 +1,15 @@
 """Long random walks with a small KV memory: after every operation the books add up and every sequence
-reads back its own tokens. Lookahead slots are filled with junk, as rejected draft tokens would.
+reads back its own tokens, those that its window still reads. Lookahead slots are filled with junk, as rejected
+draft tokens would.
 """
 
 import random
 from collections import Counter
 
 import pytest
+from kvref_support import dead, require_null_block_is_nobodys
 
-from kvref import AllocStatus, BlockManager, Device, Status
+from kvref import NULL, AllocStatus, BlockManager, Device, Status
 
 Cell = tuple[Device, int, int]
 
@@ -20,6 +22,7 @@ class Engine:
         self.rng = rng
         self.memory: dict[Cell, int] = {}
         self.texts: dict[int, list[int]] = {}
+        self.dead: dict[int, int] = {}
         self.next_id = 0
         self.next_token = 0
         self.done: Counter[str] = Counter()
@@ -48,10 +51,21 @@ class Engine:
 
     def verify(self) -> None:
         self.manager.check()
+        require_null_block_is_nobodys(self.manager, self.manager.free_blocks(Device.GPU))
         for seq_id, text in self.texts.items():
             assert self.manager.num_tokens(seq_id) == len(text)
-            for position in range(len(text) - self.manager.unseen(seq_id)):
+            for position in range(self.dead[seq_id], len(text) - self.manager.unseen(seq_id)):
                 assert self.memory[self.cell(seq_id, position)] == text[position]
+            gone = self.manager.block_table(seq_id)[: self.dead[seq_id] // self.manager.block_size]
+            assert gone == [NULL] * len(gone)
+
+    def computed(self, seq_ids: list[int]) -> None:
+        """Say that a step has run."""
+        for seq_id in seq_ids:
+            self.manager.computed(seq_id)
+            seen = self.manager.num_tokens(seq_id) - self.manager.unseen(seq_id)
+            self.dead[seq_id] = dead(self.manager.sliding_window, seen)
+            self.done["give up"] += self.dead[seq_id] >= self.manager.block_size
 
     # --- what an engine does ---
 
@@ -67,8 +81,9 @@ class Engine:
         self.manager.allocate(group, seq_ids, tokens, lookahead)
         text = self.fresh_tokens(tokens)
         for seq_id in seq_ids:
-            self.texts[seq_id] = list(text)
+            self.texts[seq_id], self.dead[seq_id] = list(text), 0
         self.write(seq_ids[0], 0, tokens)
+        self.computed(seq_ids)
         self.done["admit"] += 1
 
     def produce(self, seq_id: int) -> None:
@@ -88,6 +103,7 @@ class Engine:
             self.write(seq_id, start, end)
             for position in range(end, end + lookahead):
                 self.memory[self.cell(seq_id, position)] = -2
+        self.computed(list(starts))
         self.done["step"] += 1
 
     def try_step(self, group: int) -> None:
@@ -102,6 +118,7 @@ class Engine:
             seen = self.manager.num_tokens(parent) - self.manager.unseen(parent)
             own = self.manager.unseen(child)
             self.texts[child] = self.texts[parent][:seen] + self.fresh_tokens(own)
+            self.dead[child] = self.dead[parent]
             self.done["fork"] += 1
 
     def swap_out(self, group: int) -> None:
@@ -121,14 +138,21 @@ class Engine:
 
     def preempt(self, group: int) -> None:
         self.manager.preempt(group)
+        self.dead.update(dict.fromkeys(self.manager.members(group), 0))
         self.done["preempt"] += 1
 
     def readmit(self, group: int) -> None:
         lookahead = self.rng.choice([0, 2])
-        if self.manager.can_readmit(group, lookahead) is AllocStatus.OK:
+        answer = self.manager.can_readmit(group, lookahead)
+        if answer is AllocStatus.NEVER:
+            for seq_id in self.manager.members(group):
+                self.end(seq_id)
+        if answer is AllocStatus.OK:
             self.manager.readmit(group, lookahead)
             for seq_id in self.manager.members(group):
                 self.write(seq_id, 0, len(self.texts[seq_id]))
+            self.verify()
+            self.computed(self.manager.members(group))
             assert self.manager.num_free(Device.GPU) >= self.manager.watermark_blocks
             self.done["readmit"] += 1
 
@@ -158,28 +182,43 @@ class Engine:
                 action(self.rng.choice(groups))
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_every_sequence_reads_back_its_tokens(seed: int) -> None:
+def walk(seed: int, window: int | None) -> Engine:
+    """500 steps of a random configuration, then all end."""
     rng = random.Random(seed)
     manager = BlockManager(
         block_size=rng.choice([1, 2, 3, 4]),
         num_gpu_blocks=rng.randint(14, 30),
         num_cpu_blocks=rng.randint(6, 20),
         watermark_blocks=rng.choice([0, 1, 2]),
+        sliding_window=window,
     )
     engine = Engine(manager, rng)
     for _ in range(500):
         engine.act()
         engine.verify()
-    kinds = {"admit", "step", "fork", "swap out", "swap in", "preempt", "readmit", "end"}
-    assert {kind for kind in kinds if engine.done[kind] < 2} == set()
-    # Blocks of one slot are never partial, so they alone need no copy.
-    assert (engine.done["copy"] > 0) == (manager.block_size > 1)
     for seq_id in sorted(engine.texts):
         engine.end(seq_id)
         engine.verify()
-    assert manager.num_free(Device.GPU) == manager.num_total(Device.GPU)
+    assert manager.num_free(Device.GPU) == manager.num_total(Device.GPU) - (window is not None)
     assert manager.num_free(Device.CPU) == manager.num_total(Device.CPU)
+    # Blocks of one slot are never partial, so they alone need no copy.
+    assert (engine.done["copy"] > 0) == (manager.block_size > 1)
+    return engine
+
+
+KINDS = ["admit", "step", "fork", "swap out", "swap in", "preempt", "readmit", "end"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_sequence_reads_back_its_tokens(seed: int) -> None:
+    engine = walk(seed, None)
+    assert [kind for kind in KINDS if engine.done[kind] < 2] == []
+
+
+@pytest.mark.parametrize(("seed", "window"), [*enumerate([1, 2, 3, 4, 5, 8])])
+def test_under_a_window_it_reads_back_what_the_window_reads(seed: int, window: int) -> None:
+    engine = walk(seed, window)
+    assert [kind for kind in [*KINDS, "give up"] if engine.done[kind] < 2] == []
 
 
 def test_the_same_walk_twice_gives_the_same_rows() -> None:

@@ -11,8 +11,10 @@ from kvspec.algebra import INTS
 from kvspec.arithmetic import SequenceCounts, copies_needed, hits_taken
 from kvspec.guards import (
     allocate_demand,
+    allocate_in_ring_demand,
     allocate_with_hits_demand,
     append_demand,
+    append_with_null_demand,
     is_never,
     is_ok,
     swap_in_demand,
@@ -117,6 +119,27 @@ def test_append(block_size):
         demand = append_demand(INTS, counts(group), lookahead, block_size, total, held)
         for free in range(total - held + 1):
             agrees(demand, free, total - held, 0, group, lookahead, block_size)
+
+
+@pytest.mark.parametrize("block_size", BLOCK_SIZES)
+def test_allocate_in_a_ring(block_size):
+    """The blocks that the prompt's slots lie in, where a row comes back to its first block: counted one by one."""
+    for tokens, lookahead, watermark, ring in itertools.product(range(1, 6), LOOKAHEADS, range(2), range(1, 4)):
+        distinct = len({slot // block_size % ring for slot in range(tokens + lookahead)})
+        for total in POOLS:
+            demand = allocate_in_ring_demand(INTS, tokens, lookahead, block_size, total, watermark, ring)
+            for free in range(total + 1):
+                agrees(demand, free, total, distinct, [], lookahead, block_size)
+
+
+@pytest.mark.parametrize("block_size", BLOCK_SIZES)
+def test_append_beside_a_null_block(block_size):
+    for group, reserved, first_use in itertools.product(groups(block_size), range(2), range(2)):
+        if reserved + first_use > 1:
+            continue
+        demand = append_with_null_demand(INTS, counts(group), 1, block_size, 5, 1, reserved, first_use)
+        for free in range(5 - 1 - reserved + 1):
+            agrees(demand, free, 5 - 1 - reserved, first_use, group, 1, block_size)
 
 
 @pytest.mark.parametrize("block_size", BLOCK_SIZES)

@@ -14,6 +14,7 @@ from kvspec.laws.data import Moved, Read, Sharing, Write
 from kvspec.laws.prefix import Hit, Prompt, Reuse
 from kvspec.laws.robust import BadInput, Call, Ending, Failure, Progress, Repetition
 from kvspec.laws.table import Announcement, Entry, Frame, Place, Row, Tenancy
+from kvspec.laws.window import NullBlock, Window
 
 KEPT, BROKEN, SILENT = True, False, None
 """What a law says of a case; nothing where its premise is not met."""
@@ -200,6 +201,20 @@ CASES = {
     "prefix.evict-unreferenced": [(Reuse(older=1, stranded=1), KEPT), (Reuse(owners=1), BROKEN)],
     "prefix.lru": [(Reuse(owners=1, stranded=1), KEPT), (Reuse(older=1), BROKEN)],
     "prefix.descendants-first": [(Reuse(owners=1, older=1), KEPT), (Reuse(stranded=1), BROKEN)],
+    "window.live": [
+        (Window(dead=1, missing=0), KEPT),
+        (Window(dead=1, missing=1), BROKEN),
+        (Window(dead=900, missing=900), BROKEN),
+        (Window(dead=0, missing=1), SILENT),
+    ],
+    "window.null": [
+        (NullBlock(free=3, total=4), KEPT),
+        (NullBlock(free=3, total=4, reserved=1, reserved_before=0), KEPT),
+        *((NullBlock(**{name: 1}), BROKEN) for name in ("times_free", "named", "written")),
+        (NullBlock(free=4, total=4), BROKEN),
+        (NullBlock(reserved=0, reserved_before=1), BROKEN),
+        (NullBlock(reserved=0, reserved_before=0, times_free=1), SILENT),
+    ],
     "robust.progress": [(Progress(2, 2), KEPT), (Progress(0, 0), KEPT), (Progress(1, 2), BROKEN)],
 }
 

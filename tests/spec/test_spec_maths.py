@@ -15,7 +15,7 @@ from kvspec.arithmetic import SequenceCounts
 from kvspec.guards import Demand
 from kvspec.laws import CATALOGUE
 from kvspec.model import manager
-from kvspec.model.cache import At, Cache
+from kvspec.model.cache import At
 from kvspec.model.columns import NOTHING, Plain
 from kvspec.model.index import OWN_STEPS, STEPS, Index
 from kvspec.model.operations import COMPOSED, COMPOSED_WITH_INDEX
@@ -276,7 +276,7 @@ def test_a_number_below_0_is_nothing_where_it_may_be():
 
 
 def test_columns_are_known_by_sort():
-    columns = {part for kind in (Pool, Cache, Index) for part, hint in parts_of(kind).items() if "Column" in str(hint)}
+    columns = {part for kind in describing.STATES for part, hint in parts_of(kind).items() if "Column" in str(hint)}
     assert columns == set(words.COLUMNS)
     assert {sort for column in words.COLUMNS.values() for sort in (*column.index, column.value)} <= {
         *words.LETTERS,
@@ -557,15 +557,23 @@ def test_the_example_shows_a_shared_block_and_both_devices():
 
 
 def test_everything_that_is_spoken_of_has_a_meaning_and_a_unit():
-    kinds = (Pool, Cache, Index, At, SequenceCounts, Demand)
+    kinds = (*describing.STATES, At, SequenceCounts, Demand)
     docs = {part: text for kind in kinds for part, text in field_docs(kind).items()}
-    numbers = {*parts_of(At), *parts_of(SequenceCounts), *parts_of(Demand), *describing.guard_numbers(), *HITS, "size"}
+    numbers = {
+        *parts_of(At),
+        *parts_of(SequenceCounts),
+        *parts_of(Demand),
+        *describing.guard_numbers(),
+        *HITS,
+        "size",
+        "window",
+    }
     assert {part for part in numbers if part not in {**docs, **words.MEANINGS}} == set()
     assert {part for part in numbers if part not in words.UNITS} == set()
 
 
 def test_no_meaning_is_kept_for_what_is_no_more():
-    parts = {part for kind in (Pool, Cache, Index, At, SequenceCounts, Demand) for part in parts_of(kind)}
+    parts = {part for kind in (*describing.STATES, At, SequenceCounts, Demand) for part in parts_of(kind)}
     known = {*parts, *describing.guard_numbers(), *UNDER_WAY, *HITS, "others"}
     assert {*words.MEANINGS, *words.UNITS} <= known
     assert set(words.TABLES) == {table.label for table in conjuncts.tables()}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from kvspec.laws import CATALOGUE
 from kvspec.model.cache import CONTENTS
 from kvspec.model.columns import Cells, Plain
 from kvspec.model.index import HITS, OWN_STEPS, PUBLISHED, STEPS, Index
-from kvspec.model.operations import COMPOSED, COMPOSED_WITH_INDEX
+from kvspec.model.operations import COMPOSED, COMPOSED_WITH_INDEX, COMPOSED_WITH_WINDOW
 from kvspec.model.pool import INVARIANT
 from kvspec.model.steps import MICRO_STEPS
 from kvspec.prover import discharge
@@ -18,7 +20,8 @@ from kvspec.theorems.obligation import PROOFS, Kind, Obligation, is_variant
 from kvspec.theorems.operations import PARTS
 from kvspec.theorems.prefix import PARTS_WITH_INDEX
 from kvspec.theorems.reachable import PATHS, PATHS_WITH_INDEX
-from kvspec.theorems.requests import ASKED, WITH_HITS
+from kvspec.theorems.requests import ASKED
+from kvspec.theorems.window import LIVE_HELD, PARTS_WITH_WINDOW
 from kvspec.vocabulary import GUARDED, OPERATIONS
 
 z3 = pytest.importorskip("z3")
@@ -28,6 +31,7 @@ PROOFS_OF = {law: [o for o in OBLIGATIONS if o.law == law and o.kind in PROOFS] 
 PROVED = [law for law in CATALOGUE if PROOFS_OF[law]]
 
 
+@functools.cache
 def hypotheses(obligation: Obligation) -> tuple[str, ...]:
     from kvspec.terms import Terms
 
@@ -130,6 +134,22 @@ def test_every_loop_of_an_operation_with_an_index_has_a_theorem():
     assert set(COMPOSED_WITH_INDEX) <= set(COMPOSED)
 
 
+# -- under a window -------------------------------------------------------------------------------------
+
+
+def test_every_micro_step_keeps_what_a_window_reads_and_leaves_the_null_block_apart():
+    assert {f"window.{step}.keeps.live-held" for step in MICRO_STEPS} < set(LIVE_HELD)
+    apart = {f"null.{step}.stays-apart" for step in (*MICRO_STEPS, *(hit.name for hit in HITS))}
+    assert all(BY_ID[name].kind in PROOFS for name in (*LIVE_HELD, *apart))
+
+
+def test_every_loop_of_an_operation_under_a_window_has_a_theorem():
+    parts = {(op, part.step) for op, parts in COMPOSED_WITH_WINDOW.items() for part in parts}
+    assert parts == set(PARTS_WITH_WINDOW)
+    assert all(BY_ID[name].kind in PROOFS for name in PARTS_WITH_WINDOW.values())
+    assert all(parts[-len(COMPOSED[op]) :] == COMPOSED[op] for op, parts in COMPOSED_WITH_WINDOW.items())
+
+
 # -- nothing vacuous, nothing redundant -----------------------------------------------------------------
 
 
@@ -196,6 +216,9 @@ HELD = {
     "guards.allocate.watermark": [*NOTHING_OUTSTANDING, "rest"],
     "guards.swap-in.watermark": [*NOTHING_OUTSTANDING, "rest"],
     "guards.allocate-with-hits.watermark": [*NOTHING_OUTSTANDING, "rest"],
+    "guards.allocate-in-ring.watermark": [*NOTHING_OUTSTANDING, "rest"],
+    "guards.append-with-null.precise": NOTHING_FREE,
+    "guards.append-with-null.never-fails-alone": NOTHING_FREE,
     "guards.append.precise": NOTHING_FREE,
     "guards.swap-out.precise": NOTHING_FREE,
     "guards.append.never-fails-alone": NOTHING_FREE,
@@ -265,10 +288,13 @@ def test_the_theorems_that_say_nothing_new_are_these():
     assert {o.id for o in OBLIGATIONS if o.kind in PROOFS and says_nothing_new(o)} == TRUE_BY_DEFINITION
 
 
+GUARD_NAMES = {op.replace("_", "-") for op in GUARDED}
+
+
 @pytest.mark.parametrize("guard", list(ASKED))
 def test_every_term_of_the_guard_has_a_variant_that_leaves_it_out(guard):
     for name in GUARD_TERMS[guard].values():
-        infix = "bent" if guard == WITH_HITS else "wrong"
+        infix = "wrong" if guard in GUARD_NAMES else "bent"
         assert BY_ID[f"guards.{guard}.{infix}.{name}"].kind is Kind.REFUTATION
 
 

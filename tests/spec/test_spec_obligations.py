@@ -12,13 +12,21 @@ from kvspec.theorems import OBLIGATIONS
 from kvspec.theorems.obligation import PROOFS, Kind
 
 BY_ID = {obligation.id: obligation for obligation in OBLIGATIONS}
-REFUTATIONS = [obligation for obligation in OBLIGATIONS if obligation.kind is Kind.REFUTATION]
 
 
 @pytest.mark.parametrize("obligation", OBLIGATIONS, ids=[obligation.id for obligation in OBLIGATIONS])
 def test_it_ends_well(obligation):
     result = discharge(obligation)
     assert result.good, f"{result.status}: {result.countermodel or result.reason}"
+    if obligation.kind is Kind.REFUTATION:
+        the_right_rule_survives_where_the_wrong_one_fails(obligation, result.countermodel)
+
+
+def the_right_rule_survives_where_the_wrong_one_fails(obligation, example):
+    """Looked at where the example was found, so that nothing is asked twice."""
+    assert doubt_about(obligation, example) is None
+    assert not holds(obligation.build, example)
+    assert holds(obligation.right, example)
 
 
 def test_ids_are_unique():
@@ -34,14 +42,6 @@ def test_every_proof_is_checked_to_say_something():
     proofs = {obligation.id for obligation in OBLIGATIONS if obligation.kind in PROOFS}
     checks = {name for name, o in BY_ID.items() if o.kind is Kind.VACUITY and not name.startswith("reachable.")}
     assert {f"{name}.can-fire" for name in proofs} == checks
-
-
-@pytest.mark.parametrize("obligation", REFUTATIONS, ids=[obligation.id for obligation in REFUTATIONS])
-def test_the_right_rule_survives_where_the_wrong_one_fails(obligation):
-    example = discharge(obligation).countermodel
-    assert doubt_about(obligation, example) is None
-    assert not holds(obligation.build, example)
-    assert holds(obligation.right, example)
 
 
 SMALL = [o for o in OBLIGATIONS if o.kind in PROOFS and o.general is None and len(o.unknowns) <= 6]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import pytest
@@ -22,6 +23,7 @@ TOLD = [obligation for obligation in OBLIGATIONS if obligation.tell is not None]
 CONTENT_LAWS = ("data.read-back", "data.copies", "data.swap-content", "data.exclusive-write")
 
 
+@functools.cache
 def story_of(obligation):
     return tell(obligation.tell(discharge(obligation).example))
 

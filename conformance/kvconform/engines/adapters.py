@@ -19,11 +19,12 @@ from .sources import installed_version
 from .store import list_fetched
 from .vllm_managers import Generation
 from .vllm_v0 import vllm_v0_class
-from .vllm_v1 import NAME, vllm_v1_class
+from .vllm_v1 import vllm_v1_class
+from .vllm_v1_early import NAME as V1
 
 _CLASSES: dict[str, Callable[[LoadedEngine, str], type[Adapter]]] = {
     **{generation.value: vllm_v0_class for generation in Generation},
-    NAME: vllm_v1_class,
+    V1: vllm_v1_class,
 }
 
 

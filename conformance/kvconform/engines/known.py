@@ -78,6 +78,8 @@ VLLM = KnownEngine(
         "0.8.5.post1",
         "0.9.0",
         "0.10.2",
+        "0.18.0",
+        "0.33.0",
     ),
     adapters=("vllm-v0-v1", "vllm-v0-v2", "vllm-v1"),
 )

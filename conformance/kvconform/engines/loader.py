@@ -92,6 +92,6 @@ def _installed(engine: KnownEngine, version: str, folder: Path) -> LoadedEngine:
 
 def _world(engine: KnownEngine, sources: SourceTree) -> World:
     if engine is VLLM:
-        return World(sources, vllm_world.STAND_INS, vllm_world.BARE)
+        return vllm_world.world_of(sources)
     # An engine that needs no stand-ins still never runs its own top-level `__init__`.
     return World(sources, {}, (engine.package,))

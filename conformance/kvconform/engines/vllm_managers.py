@@ -52,6 +52,9 @@ class ManagerApi:
     swap_in_lookahead: bool  # can_swap_in takes it
     swap_call_lookahead: bool  # swap_in itself takes it (0.4 only)
     cached_tokens: bool  # get_num_cached_tokens exists, and must be asked before free
+    extra_hash: bool  # what besides tokens tells contents apart goes into the hash of a block
+    chunk_marks: bool  # mark_blocks_as_computed is told how many tokens the step computes
+    resets: bool  # it can drop its prefix index
     cpu_ids_follow_gpu: bool  # a CPU block i is num_gpu_blocks + i in a block table
 
 
@@ -80,6 +83,9 @@ def _describe(engine: LoadedEngine, generation: Generation, module: str, manager
         swap_in_lookahead=_takes(manager.can_swap_in, "num_lookahead_slots"),
         swap_call_lookahead=_takes(manager.swap_in, "num_lookahead_slots"),
         cached_tokens=hasattr(manager, "get_num_cached_tokens"),
+        extra_hash=generation is Generation.SECOND and _hashes_extra(engine),
+        chunk_marks=_takes(getattr(manager, "mark_blocks_as_computed", manager), "token_chunk_size"),
+        resets=hasattr(manager, "reset_prefix_cache"),
         cpu_ids_follow_gpu=generation is Generation.SECOND,
     )
 
@@ -108,6 +114,11 @@ def _swaps(manager: Any) -> bool:
     except NotImplementedError:
         return False
     return True
+
+
+def _hashes_extra(engine: LoadedEngine) -> bool:
+    module = "vllm.core.block.block_table"
+    return engine.has(module) and _takes(engine.module(module).BlockTable.allocate, "extra_hash")
 
 
 def _takes(function: Any, parameter: str) -> bool:

@@ -101,17 +101,21 @@ class FirstPool:
 
 
 class SecondPool:
-    """A second-generation pool without caching, to be looked at block by block at any time."""
+    """A second-generation pool, to be looked at block by block at any time."""
 
     def __init__(self, manager: Any, device: str) -> None:
         self._allocator, self._offset = _second_allocator(manager, device)
         self._refcounts = self._allocator._refcounter._refcounts
+        self._caches = hasattr(self._allocator, "evictor")
 
     def refcount(self, block: int) -> int:
         """The block's reference count."""
         return int(self._refcounts[block + self._offset])
 
     def free(self) -> list[int]:
-        """The free list, with whatever it lists twice."""
+        """The free list, with whatever it lists twice; with caching also those that can still be found by content."""
         offset = self._offset
+        if self._caches:
+            listed = (*self._allocator._hashless_allocator._free_block_indices, *self._allocator.evictor.free_table)
+            return [block - offset for block in listed]
         return [block - offset for block in self._allocator._free_block_indices]

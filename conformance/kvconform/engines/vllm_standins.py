@@ -255,14 +255,29 @@ class RequestStatus(enum.Enum):
 
 class Request:
     """A request of V1: its tokens, how many are computed, and the hashes of its whole blocks, which the manager keeps
-    with it. all_token_ids: the kit's own list, so that it grows with the sequence.
+    with it (first releases) or the request itself (`block_hashes`). all_token_ids: the kit's own list, so that it grows
+    with the sequence. What would come from pictures, adapters, connectors or logs is absent.
     """
 
-    def __init__(self, request_id: str, all_token_ids: list[int]) -> None:
+    lora_request = None
+    prompt_embeds = None
+    sampling_params = None
+    pooling_params = None
+    session_id = None
+    skip_reading_prefix_cache = False
+    shared_prefix_boundary = 0
+    num_in_flight_tokens = 0
+    num_preemptions = 0
+
+    def __init__(self, request_id: str, all_token_ids: list[int], cache_salt: str | None = None) -> None:
         self.request_id = request_id
         self.all_token_ids = all_token_ids
+        self.num_prompt_tokens = len(all_token_ids)
         self.num_computed_tokens = 0
+        self.cache_salt = cache_salt
         self.status = RequestStatus.RUNNING
+        self.block_hashes: list[object] = []
+        self.mm_features: list[object] = []
         self.mm_positions: list[object] = []
         self.mm_hashes: list[str] = []
         self._hashes: list[object] = []

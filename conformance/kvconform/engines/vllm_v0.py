@@ -33,8 +33,9 @@ STATUS = {
 
 DOMAIN = Domain(
     least_gpu_blocks=1,
-    reason="vLLM refuses to start without GPU blocks; its command line offers block sizes such as 8, 16 and 32 only, "
-    "but the managers take any: shrunk",
+    windows_with_caching=False,
+    reason="vLLM refuses to start without GPU blocks, and with prefix caching under a sliding window; its command line "
+    "offers block sizes such as 8, 16 and 32 only, but the managers take any: shrunk",
 )
 
 
@@ -53,6 +54,7 @@ class VllmV0(Adapter):
             config.num_gpu_blocks,
             config.num_cpu_blocks,
             watermark=(config.watermark_blocks + 0.5) / config.num_gpu_blocks if config.watermark_blocks else 0.0,
+            **self._options(config),
         )
         self._seqs: dict[int, vllm_standins.Sequence] = {}
         self._can_append = getattr(self.manager, f"can_{self.api.append_name}")
@@ -61,6 +63,10 @@ class VllmV0(Adapter):
             Device.GPU: self.manager.get_num_free_gpu_blocks,
             Device.CPU: self.manager.get_num_free_cpu_blocks,
         }
+
+    def _options(self, config: Config) -> dict[str, object]:
+        """What else the manager is to be made with."""
+        return {}
 
     # -- the kit's views, as the manager sees them -----------------------------------------------------------
 
@@ -85,9 +91,10 @@ class VllmV0(Adapter):
         options = {"num_lookahead_slots": group.lookahead} if self.api.allocate_lookahead else {}
         return self._verdict(self.manager.can_allocate(self._group(group), **options))
 
-    def allocate(self, group: Group) -> None:
+    def allocate(self, group: Group) -> int | None:
         """Admit, first or again."""
         self.manager.allocate(self._group(group))
+        return None
 
     def can_append(self, group: Group) -> Verdict | bool:
         """Asked once for all running sequences of the group."""
@@ -192,7 +199,7 @@ class Second(VllmV0):
         super().start(config)
         self._pools = {device: SecondPool(self.manager, device.value) for device in Device}
 
-    def block_table(self, seq: Seq) -> Sequence[int]:
+    def block_table(self, seq: Seq) -> Sequence[int | None]:
         """Each device's own numbers, as the moves of a swap have them."""
         first_cpu = self.config.num_gpu_blocks
         row = self.manager.get_block_table(self._seqs[seq.id])
@@ -218,6 +225,84 @@ class Second(VllmV0):
         if isinstance(error, AssertionError) and _raised_in(error) in ("decr", "_free_block_id"):
             return ErrorKind.DOUBLE_FREE
         return ErrorKind.UNDECLARED
+
+
+class Slides(VllmV0):
+    """Second-generation managers under a sliding window. They set their null block aside when first a row is appended
+    to, and put it where the window has left a row's blocks behind.
+    """
+
+    def _options(self, config: Config) -> dict[str, object]:
+        return {**super()._options(config), "sliding_window": config.sliding_window}
+
+    def null_block(self) -> int | None:
+        """Of the GPU pool, in the pool's own numbers as the tables have them."""
+        null = self.manager.block_allocator._null_block
+        return None if null is None else null.block_id
+
+    def block_table(self, seq: Seq) -> Sequence[int | None]:
+        """The null block stands for none."""
+        null = self.null_block()
+        row = super().block_table(seq)
+        return row if null is None or seq.status is Status.SWAPPED else [b if b != null else None for b in row]
+
+
+class Caches(VllmV0):
+    """Second-generation managers with prefix caching. The scheduler looks hits up when it has admitted a prompt, and at
+    the end of a pass states when its sequences were used, and that their blocks will be computed.
+    """
+
+    def start(self, config: Config) -> None:
+        """With a clock that goes by passes, as all of one pass are used at one time."""
+        super().start(config)
+        self._passes = 0
+        self._keys: dict[tuple[str, ...], int] = {}
+
+    def _options(self, config: Config) -> dict[str, object]:
+        return {**super()._options(config), "enable_caching": config.prefix_caching}
+
+    def _seq(self, view: Seq) -> vllm_standins.Sequence:
+        seq = super()._seq(view)
+        if view.group.extra:
+            seq.lora_int_id = self._keys.setdefault(view.group.extra, len(self._keys) + 1)
+        return seq
+
+    def allocate(self, group: Group) -> int | None:
+        """Of a prompt that is cached whole the runner computes the last token."""
+        (view,) = group.waiting
+        self._seq(view).data.restart()
+        super().allocate(group)
+        return min(self._hits(view), len(view.tokens) - 1) if self.config.prefix_caching else None
+
+    def _hits(self, view: Seq) -> int:
+        return len(self.manager.get_common_computed_block_ids([self._seqs[view.id]])) * self.config.block_size
+
+    def append(self, seq: Seq) -> list[tuple[int, int]]:
+        """The scheduler looks hits up for those too that it has only appended to."""
+        copies = super().append(seq)
+        if self.config.prefix_caching:
+            self._hits(seq)
+        return copies
+
+    def step(self, batch: Sequence[tuple[Seq, int]]) -> None:
+        """Nothing comes between the end of a pass and its computation."""
+        if not self.config.prefix_caching:
+            return
+        self._passes += 1
+        for view, _ in batch:
+            self.manager.access_all_blocks_in_seq(self._seqs[view.id], float(self._passes))
+        for view, covered in batch:
+            chunk = (covered - view.computed,) if self.api.chunk_marks else ()
+            self.manager.mark_blocks_as_computed(self._group(view.group), *chunk)
+
+
+class Resets(Caches):
+    """Releases that can drop their index; they refuse while a block is in use."""
+
+    def reset_index(self) -> bool:
+        """As vLLM says."""
+        done: bool = self.manager.reset_prefix_cache()
+        return done
 
 
 def _copies(answer: Any) -> Iterator[tuple[int, int]]:
@@ -251,11 +336,14 @@ def _class_of(world: World, engine: LoadedEngine, generation: Generation) -> typ
     """Once for each world that an engine was loaded into: one that is fetched anew is another."""
     api = find_manager(engine, generation)
     forks = _before(engine.version, "0.6.4")
-    parts = {
+    parts: dict[type[VllmV0], bool] = {
         First if generation is Generation.FIRST else Second: True,
         Forks: forks,
         Swaps: api.swap,
     }
+    if generation is Generation.SECOND:
+        ways: dict[type[VllmV0], bool] = {Resets: api.caching and api.resets, Caches: api.caching and not api.resets}
+        parts = {**ways, Slides: api.window, **parts}
     values = {
         "__doc__": f"The block manager {api.manager.__name__} of vLLM {engine.version}.",
         "name": generation.value,
@@ -279,6 +367,10 @@ def _capabilities(engine: LoadedEngine, generation: Generation, api: ManagerApi)
     asked = api.allocate_lookahead and _before(engine.version, "0.10.1")
     second = generation is Generation.SECOND
     return Capabilities(
+        prefix_caching=second and api.caching,
+        extra_keys=second and api.caching and api.extra_hash,
+        full_hits="caller",
+        window=second and api.window,
         lookahead=second,
         allocate_lookahead="reserved" if second and asked else "none",
         groups=False,  # every release asserts that a waiting group has one sequence
@@ -310,6 +402,10 @@ def _restrictions(version: str, generation: Generation, api: ManagerApi, forks: 
     if api.swap:
         yield declare(
             Order.SWAP_IN_AFTER_STEP, "scheduler swaps nothing in when it has preempted something in the same pass"
+        )
+        yield declare(
+            Order.SWAP_IN_BEFORE_ADMISSION,
+            "scheduler admits in passes of their own; with chunked prefill it swaps in first",
         )
         if _before(version, "0.5"):
             yield declare(

@@ -5,11 +5,11 @@ Each is kvref with one decision changed. The kit does not know them: it finds th
 
 from __future__ import annotations
 
-from kvconform.faults import blocks, cache, guards, prefix
+from kvconform.faults import blocks, cache, guards, prefix, window
 from kvconform.faults.base import Fault
 
 CATALOGUE: dict[str, Fault] = {
-    fault.name: fault for fault in (*guards.FAULTS, *blocks.FAULTS, *prefix.FAULTS, *cache.FAULTS)
+    fault.name: fault for fault in (*guards.FAULTS, *blocks.FAULTS, *prefix.FAULTS, *cache.FAULTS, *window.FAULTS)
 }
 
 __all__ = ["CATALOGUE", "Fault"]

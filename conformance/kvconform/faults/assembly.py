@@ -39,4 +39,4 @@ class Assembled(BlockManager):
     def _start_pools(self, num_gpu_blocks: int, num_cpu_blocks: int) -> None:
         super()._start_pools(num_gpu_blocks, num_cpu_blocks)
         if isinstance(self._gpu, CachingAllocator):
-            self._cache = self.cache_class(self._gpu, self._block_size)
+            self._cache = self.cache_class(self._gpu, self._block_size, self._window)

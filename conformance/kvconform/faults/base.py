@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import kvref
 from kvconform.adapter import Adapter
 from kvconform.reference import ReferenceAdapter
+from kvconform.reference_try import TryReference
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,15 @@ class Fault:
     laws: tuple[str, ...]
     what: str
     resembles: str
-    manager: type[kvref.BlockManager]
+    manager: type[kvref.BlockManager] | type[kvref.RequestManager]
+
+    @property
+    def face(self) -> str:
+        """The target that it is a wrong version of."""
+        return "reference-try" if issubclass(self.manager, kvref.RequestManager) else "reference"
 
     def adapter(self) -> Callable[[], Adapter]:
-        """A factory of adapters that drive the wrong manager."""
+        """A factory of adapters that drive the wrong manager, by the face of the reference that it has."""
+        face = TryReference if self.face == TryReference.name else ReferenceAdapter
         members = {"manager_class": self.manager, "name": f"fault:{self.name}", "__doc__": self.what}
-        return type("FaultAdapter", (ReferenceAdapter,), members)
+        return type("FaultAdapter", (face,), members)

@@ -61,13 +61,13 @@ class SwapLosesSharing(BlockManager):
         self, members: Sequence[SequenceState], source: BlockAllocator, target: BlockAllocator, status: Status
     ) -> list[tuple[int, int]]:
         moves: list[tuple[int, int]] = []
-        fresh = iter(target.take_many(sum(len(seq.blocks) for seq in members)))
+        fresh = iter(target.take_many(sum(len(seq.held) for seq in members)))
         for seq in members:
-            row = [next(fresh) for _ in seq.blocks]
-            moves += zip(seq.blocks, row, strict=True)
-            for block in seq.blocks:
+            row = [next(fresh) for _ in seq.held]
+            moves += zip(seq.held, row, strict=True)
+            for block in seq.held:
                 source.release(block)
-            seq.blocks, seq.status = row, status
+            seq.blocks, seq.status = seq.blocks[: seq.given_up] + row, status
         return moves
 
 

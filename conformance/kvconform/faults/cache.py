@@ -18,7 +18,7 @@ class HitsCountedTwice(BlockManager):
     """Counts a hit that nobody owns as one block less to take, and as a free block as well."""
 
     def _cached_verdict(self, need: int, matches: Sequence[Match]) -> AllocStatus:
-        hits = sum(len(match.blocks) for match in matches)
+        hits = sum(len(match.held) for match in matches)
         if self._gpu.num_free - (need - hits) >= self._watermark:
             return AllocStatus.OK
         return super()._cached_verdict(need, matches)
@@ -27,7 +27,7 @@ class HitsCountedTwice(BlockManager):
 class _HastyCache(PrefixCache):
     def take_rows(self, matches: Sequence[Match], needs: Sequence[int]) -> list[list[int]]:
         for match in matches:
-            for block in match.blocks:
+            for block in match.held:
                 self._pool.acquire(block)
         return [
             match.blocks + self._pool.take_many(need - len(match.blocks))

@@ -45,21 +45,21 @@ class WatermarkIgnored(BlockManager):
     """Admission fills the pool to the last block."""
 
     def _admission_verdict(self, need: int) -> AllocStatus:
-        return verdict(need, self._gpu.num_free, self._gpu.num_total, 0)
+        return verdict(need, self._gpu.num_free, self._gpu.num_usable, 0)
 
 
 class WatermarkOffByOne(BlockManager):
     """Admission leaves one block less than the watermark."""
 
     def _admission_verdict(self, need: int) -> AllocStatus:
-        return verdict(need, self._gpu.num_free, self._gpu.num_total, max(0, self._watermark - 1))
+        return verdict(need, self._gpu.num_free, self._gpu.num_usable, max(0, self._watermark - 1))
 
 
 class NeverWithoutWatermark(BlockManager):
     """NEVER is decided without the watermark, OK with it: what lies between waits for ever."""
 
     def _admission_verdict(self, need: int) -> AllocStatus:
-        if self._gpu.num_total < need:
+        if self._gpu.num_usable < need:
             return AllocStatus.NEVER
         return AllocStatus.OK if self._gpu.num_free - need >= self._watermark else AllocStatus.LATER
 

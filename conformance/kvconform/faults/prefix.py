@@ -107,17 +107,17 @@ class HashCollisionIsHit(Assembled):
 
 
 class _RememberingCache(PrefixCache):
-    def __init__(self, pool: CachingAllocator, block_size: int) -> None:
-        super().__init__(pool, block_size)
+    def __init__(self, pool: CachingAllocator, block_size: int, window: int | None = None) -> None:
+        super().__init__(pool, block_size, window)
         self._matches: dict[tuple[object, ...], Match] = {}
 
     def match(self, ids: Sequence[int], extra: Hashable) -> Match:
         known = self._matches.get((tuple(ids), extra))
         if known is not None:
-            return Match(list(known.blocks), known.tip)
+            return known._replace(blocks=list(known.blocks))
         found = super().match(ids, extra)
         if found.tip is not None:
-            self._matches[tuple(ids), extra] = Match(list(found.blocks), found.tip)
+            self._matches[tuple(ids), extra] = found._replace(blocks=list(found.blocks))
         return found
 
 

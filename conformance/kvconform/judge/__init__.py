@@ -18,7 +18,9 @@ from kvconform.judge.data import Data
 from kvconform.judge.prefix import Prefix
 from kvconform.judge.robust import Robust
 from kvconform.judge.table import Table
+from kvconform.judge.window import Sliding
 from kvconform.ledger import Ledger, Row, home
+from kvconform.rows import NULL
 from kvconform.world import World
 from kvspec.laws import CATALOGUE, Law
 from kvspec.vocabulary import (
@@ -58,6 +60,7 @@ class Judge:
         self.data = Data(self.bench, self.table)
         self.robust = Robust(self.bench)
         self.prefix = Prefix(self.bench)
+        self.window = Sliding(self.bench)
         self.counts: dict[Device, int] = {}
         self.held = ledger.holdings()  # as `counts`: after the last operation
 
@@ -86,10 +89,13 @@ class Judge:
         self.bench.op, self.bench.found = "start", []
         if self._look(self._see_counts):
             self.accounting.pools(self.counts, self.held)
+            self.window.null(None, self.counts)
         return self.bench.found
 
     def _see_counts(self) -> None:
         self.counts = self.bench.driver.counts()
+        self.bench.null = self.bench.driver.null_block()
+        self.bench.reclaimable = self.bench.driver.reclaimable()
 
     # -- one transition --------------------------------------------------------------------------------------
 
@@ -100,14 +106,17 @@ class Judge:
         ledger.now += 1
         members = group.seqs if group else ()
         lengths = {seq.id: len(ledger.rows[seq.id].blocks) for seq in members if seq.id in ledger.rows}
-        t = Transition(op, group, self.counts, self.held, self._named(op, group), lengths)
+        t = Transition(
+            op, group, self.counts, self.held, self._named(op, group), lengths, bench.null, bench.reclaimable
+        )
         if group is None or op.op not in GUARDED:
             return t
-        t.demands = demands_of(op, group, ledger, bench.config, bench.adapter.capabilities)
+        t.demands = demands_of(op, group, ledger, bench.config, bench.adapter.capabilities, bench.null_use)
         t.request = self._request(op, group)
         t.alone = t.demands is not None and self._alone(group, t.demands.device)
         if isinstance(op, Allocate):
-            t.expected = self.prefix.expect(group)
+            held = any(seq.holds for seq in group.waiting)  # looked up already
+            t.expected = None if held else self.prefix.expect(group)
         if isinstance(op, (SwapOut, SwapIn)):
             t.distinct = ledger.distinct(group.running if isinstance(op, SwapOut) else group.swapped)
         return t
@@ -130,16 +139,16 @@ class Judge:
         """What of a sequence a guard may look at, names and contents apart."""
         row = self.bench.ledger.rows.get(seq.id)
         owners = self.bench.ledger.owners[row.device] if row else {}
-        shares = tuple([len(owners[block]) for block in row.blocks]) if row else ()
+        shares = tuple([len(owners.get(block, ())) for block in row.blocks]) if row else ()
         return len(seq.tokens), seq.upto, seq.computed, seq.status, seq.scheduled, shares
 
     def _alone(self, group: Group, device: Device) -> bool:
-        """Whether no other group holds a block of the device."""
+        """Whether no other group holds a block of the device, nor an index that must be evicted first."""
         held = self.bench.ledger.held(device)
-        if self.counts.get(device) != self.bench.config.total(device) - held:
+        if self.counts.get(device) != self.bench.total(device) - held:
             return False
         rows = [row for seq in group.seqs if (row := self.bench.ledger.rows.get(seq.id)) and row.device is device]
-        return held == len({block for row in rows for block in row.blocks})
+        return held == len({block for row in rows for block in row.blocks} - {NULL})
 
     def after(self, t: Transition, outcome: Outcome) -> list[Violation]:
         """Judge one operation; the violations found at it."""
@@ -178,7 +187,7 @@ class Judge:
         live = self.bench.world.seqs
         for seq in live.values():
             old = ledger.rows.get(seq.id)
-            if seq.status is Status.WAITING:
+            if seq.status is Status.WAITING and not seq.holds:
                 if old is not None:
                     t.changes.append(RowChange(seq, old, None))
                 continue
@@ -199,6 +208,9 @@ class Judge:
         self.robust.call(t)
         self.table.frame(t)
         touched = self._apply(t.changes)
+        if isinstance(t.op, Allocate) and t.op.external:
+            for seq in t.outcome.moved:
+                self.bench.ledger.bring(seq, t.outcome.cached.get(seq.id, 0))
         t.held = self.held
         approved_ran_out = t.outcome.approved and t.outcome.result is Result.OUT_OF_BLOCKS
         self.robust.failure(t)
@@ -214,6 +226,10 @@ class Judge:
                 self.accounting.empty(t.counts, t.held)
         self.table.extent(t)
         self.table.places(t)
+        if not self.bench.layout.plain:
+            self.window.rows(t)
+        if self.bench.null is not None or t.null_before is not None:
+            self.window.null(t, t.counts)
         self.admission.watermark(t)
         self.data.swapped(t)
         if isinstance(t.op, Step):
@@ -228,6 +244,7 @@ class Judge:
             for row in (change.before, change.after):
                 if row is not None:
                     touched.setdefault(row.device, set()).update(row.blocks)
+                    touched[row.device].discard(NULL)
             if change.after is None:
                 self.bench.ledger.drop_row(change.seq)
             else:

@@ -23,20 +23,22 @@ class Accounting:
         """Each pool's classes add up."""
         bench, law = self.bench, "accounting.conservation"
         for device, free in counts.items():
-            held, total = holdings[device], self._totals[device]
-            if not bench.holds(law, free, held, total):
+            held, total, kept = holdings[device], bench.total(device), bench.reclaimable.get(device, 0)
+            if not bench.holds(law, free, held, total, kept):
                 what = f"blocks of the {device.value} pool do not add up"
-                observed = f"{free} free + {held} held = {free + held}"
-                bench.report(law, (what, f"free + held = {total}", observed), place=device.value)
+                cached = f" + {kept} reclaimable" if kept else ""
+                observed = f"{free} free + {held} held{cached} = {free + held + kept}"
+                bench.report(law, (what, f"{total} in all", observed), place=device.value)
 
     def empty(self, counts: dict[Device, int], holdings: dict[Device, int]) -> None:
         """With no sequence left, everything is free."""
         bench, law = self.bench, "accounting.no-leak"
         for device, free in counts.items():
-            held, total = holdings[device], self._totals[device]
-            if not bench.holds(law, free, held, total):
+            held, total, kept = holdings[device], bench.total(device), bench.reclaimable.get(device, 0)
+            if not bench.holds(law, free, held, total, kept):
                 what = f"the {device.value} pool does not come back when the last sequence is gone"
-                bench.report(law, (what, f"{total} free", f"{free} free"), place=device.value)
+                cached = f", {kept} reclaimable" if kept else ""
+                bench.report(law, (what, f"{total} free", f"{free} free{cached}"), place=device.value)
 
     def released(self, t: Transition) -> None:
         """Nothing was given back twice. Judged after the ledger knows the new rows."""
@@ -45,6 +47,7 @@ class Accounting:
         strangers = self._strangers(t) if t.changes else {}
         for device, free in t.counts.items():
             growth = free - t.counts_before.get(device, free)
+            growth += self.bench.reclaimable.get(device, 0) - t.reclaimable_before.get(device, 0)
             ended = t.held_before[device] - t.held[device]
             taken = strangers.get(device, ())
             if bench.holds(law, growth, ended, error, len(taken)):
@@ -79,9 +82,9 @@ class Accounting:
             parent = ledger.rows.get(t.op.parent) if isinstance(t.op, Fork) else None
             inherited = parent.blocks if parent is not None else ()
             for index, block in change.fresh:
-                if len(owned[block]) == 1 or index * ledger.block_size < hits:
+                if len(owned[block]) == 1 or ledger.layout.start(index) < hits:
                     continue  # its only owner is the sequence itself, or the laws of the prefix say what it must hold
-                if block in inherited:
+                if block in inherited or ledger.alike(change.seq, device, block, index):
                     continue
                 for other, _ in ledger.readers(device, block):
                     if other is not change.seq and not _may_share(t, change, other, index):
@@ -115,7 +118,8 @@ class Accounting:
     def sweep(self) -> None:
         """The same for every block of the pools."""
         for device in self.bench.driver.devices:
-            blocks = self._numbers[device]
+            null = self.bench.null if device is Device.GPU else None
+            blocks = [block for block in self._numbers[device] if block != null]
             if self._refcounts_shown:
                 self._refcounts(device, blocks)
             if self._free_set_shown:
@@ -146,7 +150,13 @@ class Accounting:
         listed, owned = _times(bench.driver.free_blocks(device)), bench.ledger.owners[device]
         numbers = sorted(blocks)
         refcount = owners = 0  # this law does not look at them
-        cases = [(refcount, owners, listed.get(block, 0), block in owned) for block in numbers]
+        # What an index owns by itself is in no free set; which blocks it owns only the count of them says.
+        kept = bool(self.bench.reclaimable.get(device))
+        cases = [
+            (refcount, owners, times, block in owned or (kept and not times))
+            for block in numbers
+            for times in (listed.get(block, 0),)
+        ]
         for at in bench.breaches(law, cases):
             _, _, times, classified = cases[at]
             what = f"{device.value} block {numbers[at]} is {_fate(times, classified)}"

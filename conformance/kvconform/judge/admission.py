@@ -7,7 +7,7 @@ from itertools import compress
 
 from kvconform.judge.bench import Bench, Explanation, Transition, shown
 from kvspec.guards import is_never
-from kvspec.vocabulary import Allocate, Device, Guard, Result, SwapIn, Verdict
+from kvspec.vocabulary import Allocate, Device, Guard, Result, Status, SwapIn, Verdict
 
 GUARDS = {guard.value: guard for guard in Guard}
 SOUND, PRECISE = (
@@ -128,13 +128,19 @@ class Admission:
 
     def watermark(self, t: Transition) -> None:
         """Whether an admission left the watermark free."""
-        if not isinstance(t.op, (Allocate, SwapIn)):
+        if not isinstance(t.op, (Allocate, SwapIn)) or self._waived(t):
             return
         admitted = t.outcome.approved and t.outcome.result is Result.OK
         free, watermark = t.counts[Device.GPU], self.bench.config.watermark_blocks
         if not self.bench.holds("admission.watermark", admitted, free, watermark):
             what = f"{t.op.op} was admitted below the watermark"
             self.bench.report("admission.watermark", (what, f"at least {watermark} blocks free", f"{free} free"))
+
+    def _waived(self, t: Transition) -> bool:
+        """Whether the manager's policy asks for no watermark now: nothing but what was admitted runs."""
+        if self.bench.adapter.capabilities.watermark_waived != "idle":
+            return False
+        return all(seq.group is t.group for seq in self.bench.world.seqs.values() if seq.status is Status.RUNNING)
 
 
 def _word(verdict: Verdict | None) -> str:

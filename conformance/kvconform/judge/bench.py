@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kvconform.adapter import Adapter, Group, Seq
-from kvconform.demand import Demands
+from kvconform.demand import NO_NULL, Demands, NullUse
 from kvconform.driver import Driver, Outcome
 from kvconform.ledger import Ledger, Row
+from kvconform.rows import NULL, Layout
 from kvconform.world import World
 from kvspec.laws import Law
 from kvspec.vocabulary import Capability, Config, Device, Guard, Operation, Verdict
@@ -29,6 +30,9 @@ MOST_REMEMBERED = 4096
 
 WHOLE_POOL = 64
 """Up to so many blocks, a pool's free set is looked at after each operation; beyond, only at the end of a run."""
+
+
+RESERVED, TO_BE_RESERVED = NullUse(reserved=1), NullUse(first_use=1)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Tally:
 @dataclass(slots=True)
 class RowChange:
     """A row that differs from what was known. before, after: None where there was, or is, no row. fresh: entries
-    (index, block) that were not there before.
+    (index, block) that were not there before, those that stand for no block left out.
     """
 
     seq: Seq
@@ -80,6 +84,18 @@ class RowChange:
             self.fresh = list(enumerate(new[kept:], kept))
         else:
             self.fresh = [(i, b) for i, b in enumerate(new) if i >= kept or old[i] != b]
+        if NULL in new:
+            self.fresh = [(i, b) for i, b in self.fresh if b != NULL]
+
+    def only_gives_up(self, layout: Layout) -> bool:
+        """Whether nothing happened but that entries which the window has left behind stand for no block now."""
+        if layout.window is None or self.before is None or self.after is None:
+            return False
+        old, new = self.before.blocks, self.after.blocks
+        if len(old) != len(new) or self.before.device is not self.after.device:
+            return False
+        changed = [i for i, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
+        return all(new[i] == NULL and layout.gone(i, self.seq.computed) for i in changed)
 
 
 @dataclass(frozen=True)
@@ -98,10 +114,11 @@ class Transition:
     """One operation with everything that was seen of it.
 
     demands, distinct, named, lengths, request: of the state before (see `Judge.before`). held_before, held: distinct
-    blocks owned before and after, by device. counts_before, counts: free blocks before and after. changes: rows that
-    differ. expected: what an admission should find in the prefix cache. refcounts, listed: what was seen afterwards of
-    the blocks that these rows name: refcounts, and how often the free set lists them (blocks that it does not list are
-    left out), by device. outcome: what became of it.
+    blocks owned before and after, by device. null_before, reclaimable_before: the null block, and reclaimable blocks,
+    before. counts_before, counts: free blocks before and after. changes: rows that differ. expected: what an admission
+    should find in the prefix cache. refcounts, listed: what was seen afterwards of the blocks that these rows name:
+    refcounts, and how often the free set lists them (blocks that it does not list are left out), by device. outcome:
+    what became of it.
     """
 
     op: Operation
@@ -110,6 +127,8 @@ class Transition:
     held_before: dict[Device, int]
     named: frozenset[int]
     lengths: dict[int, int]
+    null_before: int | None = None
+    reclaimable_before: Mapping[Device, int] = field(default_factory=dict)
     demands: Demands | None = None
     distinct: int = 0
     request: tuple[object, ...] = ()
@@ -148,6 +167,9 @@ class Bench:
         self.ledger = ledger
         self.driver = driver
         self.config: Config = world.config
+        self.layout = ledger.layout
+        self.null: int | None = None  # the null block, as last observed
+        self.reclaimable: dict[Device, int] = {}  # as last observed; none where the manager evicts by itself
         self.capabilities = world.capabilities
         self._verdicts = dict(_applicable(tuple(laws), world.capabilities))
         self.tally = Tally()
@@ -157,6 +179,18 @@ class Bench:
     def has(self, capability: Capability) -> bool:
         """Whether the manager has this capability."""
         return capability in self.capabilities
+
+    @property
+    def null_use(self) -> NullUse:
+        """What the guards have to know of the null block."""
+        if self.null is not None:
+            return RESERVED
+        lacking = Capability.NULL_BLOCK in self.capabilities and self.config.sliding_window is not None
+        return TO_BE_RESERVED if lacking else NO_NULL
+
+    def total(self, device: Device) -> int:
+        """Blocks of the device that sequences can have: all but the null block."""
+        return self.config.total(device) - (device is Device.GPU and self.null is not None)
 
     @property
     def laws(self) -> dict[str, Law]:

@@ -11,9 +11,10 @@ from kvconform.adapter import Group, Seq
 from kvconform.cached import Cached
 from kvconform.judge.bench import WHOLE_POOL, Bench, Expected, RowChange, Transition
 from kvconform.ledger import GARBAGE
+from kvconform.rows import NULL
 from kvspec.algebra import INTS
 from kvspec.arithmetic import blocks_for
-from kvspec.vocabulary import Allocate, Device, Fork, Result
+from kvspec.vocabulary import Allocate, Capability, Device, Fork, Result
 
 
 class Prefix:
@@ -21,6 +22,7 @@ class Prefix:
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
+        self.layout = bench.layout
         self.size = bench.config.block_size
 
     # -- before ----------------------------------------------------------------------------------------------
@@ -32,6 +34,8 @@ class Prefix:
         if cached is None or any(seq.prefixes != first.prefixes for seq in others):
             return None
         ends = self._ends(first)
+        if not self.layout.plain:
+            return Expected(self._longest(cached, ends), 0, 0)
         run = cached.run(ends)
         usable = min(run, (len(first.tokens) - 1) // self.size)
         owned = self.bench.ledger.owners[Device.GPU]
@@ -43,15 +47,32 @@ class Prefix:
         """The prefixes that the whole blocks of a sequence's tokens end."""
         return seq.prefixes[self.size - 1 :: self.size]
 
+    def _longest(self, cached: Cached, ends: list[int]) -> int:
+        """The most whole blocks that can be taken over: of a group of layers that reads everything all must be there,
+        of one that reads a window only those that the next token reads, the last one at least.
+        """
+        content, count = self.layout.content, len(ends)
+        for lane in self.layout.full_lanes():
+            count = min(count, cached.run([content(end, lane) for end in ends[:count]]))
+        while count:
+            first = min(count - 1, self.layout.dead(count * self.size) // self.size)
+            read = ends[first:count]
+            if all(cached.knows(content(end, lane)) for lane in self.layout.sliding_lanes() for end in read):
+                break
+            count -= 1
+        return count
+
     def counted(self, t: Transition) -> None:
         """Whether an approved admission counted its cached hits once. Judged before the rows are read again."""
         expected, group = t.expected, t.group
-        if expected is None or group is None:
+        if expected is None or group is None or not self.layout.plain:
             return
         seq = group.waiting[0] if group.waiting else group.seqs[0]
-        blocks = blocks_for(INTS, len(seq.tokens), self.size)
+        blocks = blocks_for(INTS, seq.upto or len(seq.tokens), self.size)  # a chunk takes no more than it covers
         free = t.counts_before.get(Device.GPU, 0)
         law, approved = "admission.hits-counted-once", t.outcome.approved
+        if self.bench.has(Capability.RECLAIMABLE):
+            free += expected.cached  # these are not among the free ones, and are there all the same
         if not self.bench.holds(law, approved, free, blocks, expected.held, expected.cached):
             what = f"{t.op.op} was approved, counting {expected.cached} cached blocks as hits and as free"
             wanted = f"a refusal: {blocks - expected.held} blocks are not held by anybody yet, {free} are free"
@@ -89,39 +110,47 @@ class Prefix:
                 break  # the others share its row
 
     def _hit(self, seq: Seq, taken: int, cached: Cached) -> None:
-        bench, row = self.bench, self.bench.ledger.rows[seq.id]
-        strange, unwritten = list[int](), list[int]()
-        for position in range(taken):
-            index, offset = divmod(position, self.size)
-            block = row.blocks[index] if index < len(row.blocks) else -1
-            found = bench.ledger.content(row.device, block)[offset]
-            if found != seq.prefixes[position] and not self._promised(seq, block, position):
-                (unwritten if found == GARBAGE or self._left(block, index, seq) else strange).append(position)
-        stale = sum(
-            end in cached.stale and not self._promised(seq, row.blocks[index], (index + 1) * self.size - 1)
-            for index, end in enumerate(self._ends(seq)[: min(taken // self.size, len(row.blocks))])
-        )
+        bench, layout, row = self.bench, self.layout, self.bench.ledger.rows[seq.id]
+        strange, unwritten, stale = set[int](), set[int](), 0
+        for index in range(layout.length(taken)):
+            block = row.blocks[index] if index < len(row.blocks) else NULL
+            start = layout.start(index)
+            stop = min(start + self.size, taken)
+            held = bench.ledger.content(row.device, block) if block != NULL else [GARBAGE] * self.size
+            for position in range(max(start, layout.live(index, seq.computed)), stop):
+                found, wanted = held[position - start], layout.content(seq.prefixes[position], index)
+                if found != wanted and not self._promised(seq, block, index, position):
+                    (unwritten if found == GARBAGE or self._left(block, index, seq) else strange).add(position)
+            whole = block != NULL and stop == start + self.size
+            if whole and layout.content(seq.prefixes[stop - 1], index) in cached.stale:
+                stale += not self._promised(seq, block, index, stop - 1)
         for law, numbers, what in (
-            ("prefix.hit-exact", (taken, len(strange)), f"KV of another prefix at positions {strange[:8]}"),
-            ("prefix.hit-computed", (taken, 0, len(unwritten)), f"KV never written at positions {unwritten[:8]}"),
+            ("prefix.hit-exact", (taken, len(strange)), f"KV of another prefix at positions {sorted(strange)[:8]}"),
+            (
+                "prefix.hit-computed",
+                (taken, 0, len(unwritten)),
+                f"KV never written at positions {sorted(unwritten)[:8]}",
+            ),
             ("prefix.reset", (taken, 0, 0, stale), f"{stale} blocks computed before the index was reset"),
         ):
             if not bench.holds(law, *numbers):
                 told = f"sequence {seq.id} took {taken} tokens over from the prefix cache that it must not"
                 bench.report(law, (told, "the computed KV of just this prefix", what))
 
-    def _promised(self, seq: Seq, block: int, position: int) -> bool:
+    def _promised(self, seq: Seq, block: int, index: int, position: int) -> bool:
         """Whether a sequence that runs in the next step writes just this there."""
-        for other, index in self.bench.ledger.readers(Device.GPU, block):
-            place = index * self.size + position % self.size
+        layout = self.layout
+        for other, there in self.bench.ledger.readers(Device.GPU, block):
+            place = layout.start(there) + position % self.size
             if other is not seq and other.scheduled and other.computed <= place < other.upto:
-                return bool(other.prefixes[place] == seq.prefixes[position])
+                theirs = layout.content(other.prefixes[place], there)
+                return theirs == layout.content(seq.prefixes[position], index)
         return False
 
     def _left(self, block: int, index: int, seq: Seq) -> bool:
         """Whether the block was last given to somebody who was to write just this, and did not."""
-        stop = min((index + 1) * self.size, len(seq.prefixes))
-        return self.bench.ledger.claims.get(block) == seq.prefixes[stop - 1]
+        stop = min(self.layout.start(index) + self.size, len(seq.prefixes))
+        return self.bench.ledger.claims.get(block) == self.layout.content(seq.prefixes[stop - 1], index)
 
     def _found(self, seq: Seq, taken: int, known: int) -> None:
         bench, tokens = self.bench, len(seq.tokens)
@@ -134,7 +163,7 @@ class Prefix:
 
     def _handed_out(self, t: Transition) -> Iterator[tuple[RowChange, int, int]]:
         """GPU blocks that a row names newly, but for those that are shared by a hit, by a fork or with the group."""
-        seen = set[int]()
+        seen, fresh = set[int](), {change.seq.id for change in t.changes}
         parent = self.bench.ledger.rows.get(t.op.parent) if isinstance(t.op, Fork) else None
         shared = set(parent.blocks) if parent is not None else set[int]()
         for change in t.changes:
@@ -142,17 +171,28 @@ class Prefix:
                 continue
             taken = t.outcome.cached.get(change.seq.id, 0)
             for index, block in change.fresh:
-                if index * self.size < taken or block in shared or block in seen:
+                if self.layout.start(index) < taken or block in shared or block in seen:
                     continue
+                if self.bench.ledger.alike(change.seq, Device.GPU, block, index, fresh):
+                    continue  # shared with somebody who reads the same there, which is no reuse
                 seen.add(block)
                 self.bench.ledger.claim(change.seq, block, index)
                 yield change, index, block
 
     def _evictions(self, t: Transition, cached: Cached, out: list[tuple[RowChange, int, int]]) -> None:
         for change, index, _ in out:
-            if (index + 1) * self.size <= change.seq.computed:
-                cached.doubtful.add(change.seq.prefixes[(index + 1) * self.size - 1])
-        gone = [(change, block, cached.ends[block]) for change, _, block in out if block in cached.ends]
+            stop = self.layout.start(index) + self.size
+            if stop <= change.seq.computed:
+                cached.doubtful.add(self.layout.content(change.seq.prefixes[stop - 1], index))
+        gone = []
+        for change, index, block in out:
+            end = cached.ends.get(block)
+            if end is None:
+                continue
+            if end == self.bench.ledger.wanted(change.seq, index):
+                cached.handed_out(block)  # a hit that was not counted, or a reuse for the same: both are right
+            else:
+                gone.append((change, block, end))
         if not gone:
             return
         fresh = {change.seq.id for change in t.changes}

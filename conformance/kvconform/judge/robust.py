@@ -58,7 +58,8 @@ class Robust:
         lost = [
             device.value
             for device, free in t.counts.items()
-            if free + t.held[device] != t.counts_before[device] + t.held_before[device]
+            if free + t.held[device] + self._set_aside(device, t) + self.bench.reclaimable.get(device, 0)
+            != t.counts_before[device] + t.held_before[device] + t.reclaimable_before.get(device, 0)
         ]
         moved = [] if rows or lost else self._refcounts_left()
         if not self.bench.holds("robust.atomic-failure", bool(rows or lost or moved)):
@@ -67,6 +68,10 @@ class Robust:
             left = f"refcounts of blocks {moved[:8]} changed" if moved else left
             explanation = f"{t.op.op} {fate} and left something behind", "counts and rows as they were", left
             self.bench.report("robust.atomic-failure", explanation)
+
+    def _set_aside(self, device: Device, t: Transition) -> int:
+        """1 where the operation has set the null block of this pool aside."""
+        return int(device is Device.GPU and t.null_before is None and self.bench.null is not None)
 
     def _refcounts_left(self) -> list[int]:
         """With prefix caching, blocks that others own or that are cached, and whose refcount is not their owners': what
@@ -85,13 +90,18 @@ class Robust:
 
     def _rows_left(self, t: Transition) -> list[int]:
         """Sequences whose rows the failed operation changed. Members that were appended to before it failed, and a
-        swap that was done before its appends began, are operations of their own that succeeded.
+        swap that was done before its appends began, are operations of their own that succeeded; what a window has left
+        behind may be given up at any time.
         """
+        kept = [change for change in t.changes if not change.only_gives_up(self.bench.layout)]
         outcome, rows = t.outcome, self.bench.ledger.rows
         if outcome.failed is not None:
             now = rows.get(outcome.failed.id)
-            return [] if now is not None and now.blocks == outcome.failed_row else [outcome.failed.id]
-        return [change.seq.id for change in t.changes]
+            same = now is not None and (
+                now.blocks == outcome.failed_row or not any(change.seq is outcome.failed for change in kept)
+            )
+            return [] if same else [outcome.failed.id]
+        return [change.seq.id for change in kept]
 
 
 def _kind(error: BaseException | None) -> str:

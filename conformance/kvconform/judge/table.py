@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from kvconform.adapter import Seq
 from kvconform.judge.bench import Bench, RowChange, Transition
 from kvconform.ledger import home
+from kvconform.rows import NULL, shown
 from kvspec.vocabulary import Allocate, Append, Capability, Device, Fork, SwapIn, SwapOut
 
 EXTENDS = frozenset(kind.op for kind in (Allocate, Append, Fork, SwapIn, SwapOut))
@@ -29,14 +30,16 @@ class Table:
         for change in others:
             if not bench.holds(law, named, not self._explained(t, change)):
                 what = f"{t.op.op} changed the row of sequence {change.seq.id}, which it is not about"
-                before, after = (row.blocks if row else None for row in (change.before, change.after))
+                before, after = (shown(row.blocks) if row else None for row in (change.before, change.after))
                 bench.report(law, (what, f"row {before}", f"row {after}"))
         if not others and len(bench.ledger.rows) > len(t.named):
             changed = False
             bench.holds(law, named, changed)  # one case stands for all the rows that are as they were: they are alike
 
     def _explained(self, t: Transition, change: RowChange) -> bool:
-        """Whether announced copies turn the old row into the new one."""
+        """Whether announced copies turn the old row into the new one, or a window has left behind what it gave up."""
+        if change.only_gives_up(self.bench.layout):
+            return True
         if change.before is None or change.after is None or len(change.before.blocks) != len(change.after.blocks):
             return False
         copies = {(transfer.source, transfer.target) for transfer in t.outcome.transfers if transfer.copy}
@@ -47,8 +50,8 @@ class Table:
         """The rows of the sequences that the operation was carried through for have the slots they need."""
         if t.op.op not in EXTENDS:
             return
-        declared, config = self.bench.adapter.capabilities, self.bench.config
-        asked = t.group.lookahead if t.group else 0
+        declared, config, groups = self.bench.adapter.capabilities, self.bench.config, self.bench.layout.groups
+        asked = t.group.lookahead + t.group.drafts if t.group else 0
         grows = not isinstance(t.op, (Fork, SwapOut))
         provided = asked if not isinstance(t.op, Allocate) or declared.allocate_lookahead == "provided" else 0
         for seq in t.outcome.moved:
@@ -57,12 +60,13 @@ class Table:
                 continue
             wanted = seq.upto + (provided if grows else 0)
             longest = max(config.max_model_len, seq.upto)
-            before = t.lengths.get(t.op.parent if isinstance(t.op, Fork) else seq.id, 0)
+            before = t.lengths.get(t.op.parent if isinstance(t.op, Fork) else seq.id, 0) // groups
+            length = len(row.blocks) // groups
             for law, slots in (("table.covers", min(wanted, longest)), ("table.tight", wanted)):
-                if not self.bench.holds(law, len(row.blocks), slots, config.block_size, before):
+                if not self.bench.holds(law, length, slots, config.block_size, before):
                     what = f"after {t.op.op}, the row of sequence {seq.id} has the wrong length"
                     expected = f"{slots} slots in blocks of {config.block_size}, {before} blocks before"
-                    self.bench.report(law, (what, expected, f"{len(row.blocks)} blocks"))
+                    self.bench.report(law, (what, expected, f"{length} blocks"))
 
     def places(self, t: Transition) -> None:
         """Changed rows lie on the right device and name held blocks; announcements add up to them."""
@@ -87,8 +91,10 @@ class Table:
         assert change.after is not None
         device, bench, law = change.after.device, self.bench, "table.live"
         refcounts, listed = t.refcounts.get(device, UNSEEN), t.listed.get(device, UNSEEN)
-        live = -(-change.seq.upto // bench.config.block_size)
-        blocks = change.after.blocks[:live]
+        blocks = change.after.blocks[: bench.layout.length(change.seq.upto)]
+        if not bench.layout.plain:
+            gone = bench.layout.gone
+            blocks = [b for i, b in enumerate(blocks) if b != NULL and not gone(i, change.seq.computed)]
         cases = [(listed.get(block, 0), refcounts.get(block, 1)) for block in blocks]
         for at in bench.breaches(law, cases):
             times, refcount = cases[at]
@@ -102,7 +108,7 @@ class Table:
         differences = sum(a != b for a, b in zip(row, told, strict=False)) + abs(len(row) - len(told))
         if not self.bench.holds("table.announced", differences):
             what = f"announcements do not add up to the row of sequence {change.seq.id}"
-            self.bench.report("table.announced", (what, f"{row}", f"{told}"))
+            self.bench.report("table.announced", (what, f"{shown(row)}", f"{shown(told)}"))
 
     def _aliases(self, change: RowChange) -> None:
         """Whether another live sequence names a slot of a changed row that one of them has written, and must read
@@ -113,27 +119,31 @@ class Table:
         owned = self.bench.ledger.owners[device]
         # A block of one owner has no strangers, and most have one.
         strangers = [
-            self._strangers(change.seq, index, device, block) if len(owned[block]) > 1 else []
+            self._strangers(change.seq, index, device, block) if block != NULL and len(owned[block]) > 1 else []
             for index, block in enumerate(row)
         ]
         for at in self.bench.breaches("table.no-alias", [(len(those),) for those in strangers]):
             self._shared(change.seq, strangers[at], device, row[at])
 
     def _strangers(self, seq: Seq, index: int, device: Device, block: int) -> list[Seq]:
-        size = self.bench.config.block_size
         return [
             other
             for other, place in self.bench.ledger.readers(device, block)
-            if other is not seq and self._differ(seq, index * size, other, place * size)
+            if other is not seq and self._differ(seq, index, other, place)
         ]
 
-    def _differ(self, seq: Seq, start: int, other: Seq, begin: int) -> bool:
+    def _differ(self, seq: Seq, index: int, other: Seq, place: int) -> bool:
+        layout = self.bench.layout
+        start, begin = layout.start(index), layout.start(place)
         written = max(seq.computed - start, other.computed - begin)
         if written <= 0:
             return False
-        common = min(seq.upto - start, other.upto - begin, written, self.bench.config.block_size)
+        common = min(seq.upto - start, other.upto - begin, written, layout.size)
+        if common <= max(0, layout.live(index, seq.computed) - start, layout.live(place, other.computed) - begin):
+            return False  # one of them reads nothing there any more
         # Prefixes are interned: if the last common slot agrees, so do all before it.
-        return common > 0 and seq.prefixes[start + common - 1] != other.prefixes[begin + common - 1]
+        mine, yours = seq.prefixes[start + common - 1], other.prefixes[begin + common - 1]
+        return layout.content(mine, index) != layout.content(yours, place)
 
     def tenancy(self, seq: Seq, strangers: list[Seq], device: Device, block: int) -> None:
         """Who else lives in a block of the sequence, and must not."""

@@ -6,6 +6,7 @@ from kvspec.vocabulary import (
     Allocate,
     Append,
     Config,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -28,21 +29,34 @@ def setting(config: Config) -> str:
         f"{many(config.block_size, 'slot')} a block, {many(config.num_gpu_blocks, 'GPU block')}, "
         f"{many(config.num_cpu_blocks, 'CPU block')}, watermark {config.watermark_blocks}"
         f"{', prefix caching' if config.prefix_caching else ''}"
+        f"{', colliding hashes' if config.colliding_hashes else ''}{_windowed(config)}"
+        f"{f', {config.kv_groups} groups of layers' if config.kv_groups > 1 else ''}"
     )
+
+
+def _windowed(config: Config) -> str:
+    return "" if config.sliding_window is None else f", a window of {many(config.sliding_window, 'token')}"
 
 
 def tell(op: Operation) -> str:
     """One operation in words."""
     lookahead: int = getattr(op, "lookahead", 0)
     looking = f" with {many(lookahead, 'lookahead slot')}" if lookahead else ""
+    chunk: int | None = getattr(op, "chunk", None)
+    chunked = f", {many(chunk, 'token')} of it now" if chunk is not None else ""
     forced = ", going on although the guard refuses" if getattr(op, "force", False) else ""
     if isinstance(op, Allocate):
         who = "sequence " + str(op.seqs[0]) if len(op.seqs) == 1 else "sequences " + ", ".join(map(str, op.seqs))
         what = f"a prompt of {many(len(op.tokens), 'token')}" if op.tokens is not None else "its tokens again"
         keyed = f" under the keys {', '.join(op.extra)}" if op.extra else ""
-        return f"admit group {op.group} ({who}) with {what}{keyed}{looking}{forced}"
+        if op.match:
+            return f"look up what is cached of group {op.group} ({who}), {what}{keyed}, and hold it"
+        brought = f", {many(op.external, 'token')} of it brought from elsewhere" if op.external else ""
+        return f"admit group {op.group} ({who}) with {what}{keyed}{brought}{chunked}{looking}{forced}"
     if isinstance(op, Append):
-        return f"append group {op.group}'s unseen tokens{looking}{forced}"
+        what = "unseen tokens" if chunk is None else f"next {many(chunk, 'unseen token')}"
+        drafted = f" and {many(op.drafts, 'draft')}" if op.drafts else ""
+        return f"append group {op.group}'s {what}{drafted}{looking}{forced}"
     if isinstance(op, SwapOut):
         return f"swap group {op.group} out{forced}"
     if isinstance(op, SwapIn):
@@ -56,6 +70,8 @@ def tell(op: Operation) -> str:
         return f"free sequence {op.seq} ({op.why})"
     if isinstance(op, Step):
         return _step(op)
+    if isinstance(op, Evict):
+        return f"evict at least {many(op.count, 'cached block')}"
     return "drop the prefix index" if isinstance(op, ResetIndex) else "reset everything"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kvspec.edges import catching
+from kvspec.edges import catching, contents
 from kvspec.edges.atoms import TABLES
 from kvspec.edges.cover import Chosen, cover
 from kvspec.edges.coverage import coverage
@@ -99,7 +99,7 @@ def settle(vectors: Sequence[Vector], tell: Tell) -> tuple[list[Unreachable], Se
             proved[guard] = entries
         invariant.get()
         tell("the invariant is proved")
-        further = others.get()
+        further = (*others.get(), *contents.vectors())
         tell(f"{len(further)} further vectors")
     return [each for guard in TABLES for each in proved[guard]], further
 

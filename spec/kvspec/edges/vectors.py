@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,9 @@ class Vector:
     adapters) that it obeys. expects: for each operation the verdict by the specification, None where there is no guard.
     why: the numbers behind the last verdict. accepts: the answers to the last operation that the laws leave open, where
     it is guarded; a guard with two answers says `no` where `later` or `never` is expected. shows: the outcome and the
-    value of each atom that decides the guard, for each sequence of the group; none where it is not about edges.
+    value of each atom that decides the guard, for each sequence of the group; none where it is not about edges. cached:
+    how many tokens the last operation, an admission, must and may take over from the prefix cache; None where it is
+    about something else.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Vector:
     why: str
     accepts: tuple[Verdict, ...] = ()
     shows: tuple[Values, ...] = ()
+    cached: tuple[int, int] | None = None
 
     @property
     def guard(self) -> Guard:
@@ -128,6 +131,7 @@ def _vector(entry: Mapping[str, Any]) -> Vector:
         why=entry["why"],
         accepts=(expects[-1] or ()) if entry["shows"] else (),
         shows=tuple(tuple(each.items()) for each in entry["shows"]),
+        cached=tuple(entry["cached"]) if "cached" in entry else None,
     )
 
 
@@ -179,14 +183,20 @@ def _entry(vector: Vector) -> dict[str, Any]:
         "operations": [_operation_entry(operation) for operation in vector.operations],
         "expects": expects,
         "why": vector.why,
+        **({} if vector.cached is None else {"cached": vector.cached}),
     }
 
 
 def _config_entry(config: Config) -> dict[str, Any]:
-    """Prefix caching is on in none: no vector is about it."""
-    entry = asdict(config)
-    del entry["prefix_caching"]
-    return entry
+    """What was not always there is left out where it is at its default."""
+    return {
+        field.name: getattr(config, field.name)
+        for field in fields(config)
+        if field.name in ALWAYS or getattr(config, field.name) != field.default
+    }
+
+
+ALWAYS = ("block_size", "num_gpu_blocks", "num_cpu_blocks", "watermark_blocks", "max_model_len")
 
 
 def _unreachable_entry(each: Unreachable) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from kvspec.model.manager import Manager, Seq
 from kvspec.vocabulary import (
     Allocate,
     Append,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -38,6 +39,7 @@ def legal_operations(state: Manager, scope: Scope) -> Iterator[Operation]:
         yield from _forks(state, seq, scope)
     for seq_id in (*(seq.id for seq in state.seqs), *sorted(state.ended)):
         yield Free(seq_id)
+    yield Evict(1)
     yield ResetIndex()
     yield ResetAll()
 

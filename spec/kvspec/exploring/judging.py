@@ -14,6 +14,8 @@ from kvspec.vocabulary import Guard, Operation, Verdict
 
 _NO_INDEX = "about a prefix index, which the manager that is enumerated does not have; proved of any size (prefix.*)"
 
+_NO_WINDOW = "about a sliding window, which the manager that is enumerated does not have; proved of any size ("
+
 NOT_STATED: dict[str, str] = {
     "table.announced": "the model announces nothing: an engine that follows it reads its tables",
     "robust.bad-input": "only legal operations are tried; what a manager answers to others is no part of the model",
@@ -22,6 +24,8 @@ NOT_STATED: dict[str, str] = {
     "refusal (admission.impossible-is-never)",
     **{law: _NO_INDEX for law in CATALOGUE if law.startswith("prefix.")},
     "admission.hits-counted-once": _NO_INDEX,
+    "window.live": f"{_NO_WINDOW}window.*)",
+    "window.null": f"{_NO_WINDOW}null.*)",
 }
 """The laws that are not judged here, each with the reason."""
 

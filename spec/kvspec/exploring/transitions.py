@@ -16,6 +16,7 @@ from kvspec.vocabulary import (
     Allocate,
     Append,
     Device,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -55,7 +56,7 @@ def transition(seen_before: Sight, op: Operation, done: Performed, seen_after: S
 
 
 def _about(op: Operation, before: Manager, after: Manager) -> Iterable[int]:
-    if isinstance(op, (Step, ResetIndex)):
+    if isinstance(op, (Step, Evict, ResetIndex)):
         return ()
     if isinstance(op, (Fork, Free)):
         return (op.child if isinstance(op, Fork) else op.seq,)

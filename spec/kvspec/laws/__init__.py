@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kvspec.laws import accounting, admission, data, prefix, robust, table
+from kvspec.laws import accounting, admission, data, prefix, robust, table, window
 from kvspec.laws.base import CATALOGUE_VERSION, Law
 
 CATALOGUE: dict[str, Law] = {
-    law.id: law for area in (accounting, table, admission, data, prefix, robust) for law in area.LAWS
+    law.id: law for area in (accounting, table, admission, data, prefix, window, robust) for law in area.LAWS
 }
 
 __all__ = ["CATALOGUE", "CATALOGUE_VERSION", "Law"]

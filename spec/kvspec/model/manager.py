@@ -27,6 +27,7 @@ from kvspec.vocabulary import (
     Append,
     Config,
     Device,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -390,6 +391,10 @@ def _free(work: _Work, op: Free) -> None:
     work.ended |= {op.seq}
 
 
+def _evict(work: _Work, op: Evict) -> None:
+    """The index is no part of this state: nothing is cached."""
+
+
 def _reset_index(work: _Work, op: ResetIndex) -> None:
     """The index is no part of this state."""
 
@@ -411,6 +416,7 @@ _CARRY_OUT: dict[type[Operation], Callable[[_Work, Any], None]] = {
     SwapIn: _swap_in,
     Preempt: _preempt,
     Free: _free,
+    Evict: _evict,
     ResetIndex: _reset_index,
     ResetAll: _reset_all,
 }

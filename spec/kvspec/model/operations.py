@@ -54,6 +54,7 @@ COMPOSED: dict[str, tuple[Part, ...]] = {
     ),
     "preempt": (Part("release", GPU, "each entry of the tables of the group's running sequences"),),
     "free": _EVERYWHERE,
+    "evict": (),  # nothing is cached without an index
     "reset_index": (),  # there is nothing to reset without an index
     "reset_all": _EVERYWHERE,
 }
@@ -69,6 +70,7 @@ COMPOSED_WITH_INDEX: dict[str, tuple[Part, ...]] = {
         *COMPOSED["step"],
         Part("publish", GPU, "each block that all its owners have now computed whole"),
     ),
+    "evict": (Part("drop", GPU, "so many of the published blocks that nobody owns, or each there is"),),
     "reset_index": (
         Part("drop", GPU, "each block that is published, be it owned or not"),
         Part("renew", GPU, "nothing, once"),
@@ -76,4 +78,11 @@ COMPOSED_WITH_INDEX: dict[str, tuple[Part, ...]] = {
 }
 """Of each operation that an index makes a difference to, its loops where there is one (`kvspec.model.index`). The
 others are composed as without; what their micro-steps take from the free blocks drops out of the index.
+"""
+
+COMPOSED_WITH_WINDOW: dict[str, tuple[Part, ...]] = {
+    "append": (Part("release", GPU, "each entry all of whose positions are dead, of each in turn"), *_APPEND),
+}
+"""Of each operation that a sliding window makes a difference to, its loops where there is one (`kvspec.model.window`).
+What is given up first is free for the loops that follow.
 """

@@ -25,13 +25,14 @@ from kvspec.theorems.obligation import Area, Build, Claim, Kind, Named, claim_la
 from kvspec.theorems.performing import Performing, differ, guarded, is_stuck, take_one, turn_to, wants_a_block
 from kvspec.theorems.requests import (
     ASKED,
-    HITS,
-    UNKNOWNS,
+    IN_RING,
+    OPERATION,
     WITH_HITS,
     Asking,
     Numbers,
     Request,
     premises,
+    unknowns_of,
 )
 
 AREA = Area("guards")
@@ -335,11 +336,11 @@ def _hits_counted_once(a: Algebra, u: Numbers, request: Request) -> Claim:
     return claim_law(a, "admission.hits-counted-once", case, known(a, u, request))
 
 
-WATERMARKED = ("allocate", WITH_HITS, "swap-in")
+WATERMARKED = ("allocate", WITH_HITS, IN_RING, "swap-in")
 
 
-def _add_guard(guard: str, asking: Asking, operation: str, asked: tuple[str, ...] = UNKNOWNS) -> None:
-    """operation: that the laws are about, by its name in their ids. asked: the unknowns of a request."""
+def _add_guard(guard: str, asking: Asking) -> None:
+    operation, asked = OPERATION[guard], unknowns_of(guard)
     here, course = f"guards.{guard}", (f"guards.{guard}.starts", *COURSE)
     sound, precise = f"admission.sound-{operation}", f"admission.precise-{operation}"
 
@@ -375,9 +376,6 @@ def _add_guard(guard: str, asking: Asking, operation: str, asked: tuple[str, ...
 COUNTED_ONCE = "hits-counted-once"
 
 for _guard, _asking in ASKED.items():
-    if _guard == WITH_HITS:
-        _add_guard(_guard, _asking, "allocate", (*UNKNOWNS, *HITS))
-    else:
-        _add_guard(_guard, _asking, _guard)
+    _add_guard(_guard, _asking)
 
 OBLIGATIONS = AREA.obligations

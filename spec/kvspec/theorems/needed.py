@@ -13,13 +13,17 @@ from kvspec.algebra import Algebra
 from kvspec.theorems import (
     arithmetic,
     atomicity,
+    chunks,
     copying,
     data,
     guards,
+    null_block,
     operations,
     ownership,
     prefix,
     refinement,
+    ring,
+    window,
 )
 from kvspec.theorems.obligation import PROOFS, Area, Build, Claim, Kind, Obligation
 
@@ -27,7 +31,10 @@ AREA = Area("needed")
 
 _PROVED: dict[str, Obligation] = {
     obligation.id: obligation
-    for area in (arithmetic, copying, guards, ownership, data, operations, prefix, atomicity, refinement)
+    for area in (
+        *(arithmetic, chunks, copying, guards, ownership, data, operations, prefix),
+        *(window, null_block, ring, atomicity, refinement),
+    )
     for obligation in area.OBLIGATIONS
     if obligation.kind in PROOFS
 }
@@ -67,6 +74,27 @@ WITNESSES: dict[str, str] = {
     "prefix-no-earlier": "prefix.order.strands-nothing",
     "now-is-latest": "prefix.order.use",
     "uses-the-prefix-too": "prefix.order.use",
+    "is-cached": "prefix.evict.drop-on-gpu",
+    # what a window reads
+    "within-block": "window.give-up.reads-back",
+    "window-positive": "window.first-live.is-read",
+    "computed-not-negative": "window.first-live.is-read",
+    "still-to-compute": "window.dead-entries.are-unread",
+    "live-held": "window.give-up.nothing-live",
+    "nothing-covered": "window.start.live-held",
+    "all-dead": "window.give-up.reads-back",
+    "computed-grows": "window.compute.keeps.live-held",
+    "position-is-live": "window.give-up.reads-back",
+    "hits-taken-over": "window.hits.read-back",
+    "in-a-block": "window.hits.read-back",
+    "live-and-known": "window.hits.read-back",
+    "gives-up-not-negative": "window.append.more-is-free",
+    "is-new": "ring.slots.apart",
+    "is-read": "ring.slots.apart",
+    # the null block
+    "set-aside": "null.pin.one-class",
+    "not-the-pin": "null.release.stays-apart",
+    "not-cached": "null.publish.never-cached",
     # what is counted
     "moves-not-negative": "guards.swap-in.sound",
     "copies-not-negative": "guards.append.sound",
@@ -85,6 +113,14 @@ WITNESSES: dict[str, str] = {
     "hits-not-negative": "guards.allocate-with-hits.starts",
     "hits-are-of-the-prompt": "guards.allocate-with-hits.starts",
     "hits-are-blocks": "guards.allocate-with-hits.one-verdict",
+    "ring-not-negative": "guards.allocate-in-ring.starts",
+    "first-use-not-negative": "guards.append-with-null.starts",
+    "free-within-unreserved": "guards.append-with-null.one-verdict",
+    "chunk-positive": "chunks.end.goes-on",
+    "has-unseen": "chunks.end.goes-on",
+    "tokens-come": "chunks.drafts.last-is-new",
+    "drafts-not-negative": "chunks.drafts.last-is-new",
+    "drafts-in-range": "chunks.drafts.read-back",
     "others-not-negative": "guards.swap-in.starts",
     "table-covers-seen": "arithmetic.touched.bounds-growth",
     "shared-writes-not-negative": "guards.need.not-negative",
@@ -99,7 +135,6 @@ WITNESSES: dict[str, str] = {
 UNNEEDED: dict[str, str] = {
     "each-place-one-block": "follows from the other parts by counting, each block standing in one of as many places, "
     "which a proof for any number of blocks cannot do: it is an instance of the pigeonhole principle",
-    "within-block": "claimed for its own sake: no entry reads beyond its block; nothing else rests on it",
     "copies-counted": "what the induction is about: the number of copies itself; nothing else rests on it",
     "block-size-positive": "what a quotient means presupposes it: without it, the definition of the quotient, a "
     "hypothesis too, has no solution",
@@ -122,6 +157,18 @@ GUARD_TERMS: dict[str, dict[str, str]] = {
         "free": "total-for-free",
         "watermark": "watermark-ignored",
         "attainable": "never-by-free",
+    },
+    "allocate-in-ring": {
+        "tokens": "rounded-down",
+        "lookahead": "lookahead-ignored",
+        "ring": "not-capped",
+        "free": "total-for-free",
+        "watermark": "watermark-ignored",
+        "attainable": "never-by-the-prompt",
+    },
+    "append-with-null": {
+        "first use": "first-use-ignored",
+        "set aside already": "never-forgets-reserved",
     },
     "append": {
         "unseen tokens": "unseen-ignored",
@@ -148,7 +195,9 @@ GUARD_TERMS: dict[str, dict[str, str]] = {
         "attainable": "never-without-append",
     },
 }
-"""For each term of each guard, the wrong variant that leaves it out: `guards.GUARD.wrong.NAME`, or `bent` with hits."""
+"""For each term of each guard, the wrong variant that leaves it out: `guards.GUARD.wrong.NAME`, or `bent` of a guard
+that is not played as a manager. What an append beside a null block shares with every append is not listed again.
+"""
 
 
 def without(obligation: Obligation, name: str) -> Build:

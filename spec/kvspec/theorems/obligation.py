@@ -31,16 +31,15 @@ PROOFS = frozenset({Kind.LEMMA, Kind.INDUCTION, Kind.SOUNDNESS})
 """The kinds that are claimed for all numbers. The others ask for one small example."""
 
 
-VARIANT, VARIANT_WITH_INDEX = ".wrong.", ".bent."
-"""What the ids of wrong variants have in them: the first of a device without an index, the second of one with it.
-
-Of the first kind each is also played as a block manager (`kvspec.edges`), which has no index.
+VARIANT, VARIANT_PROVED_ONLY = ".wrong.", ".bent."
+"""What the ids of wrong variants have in them. Of the first kind each is also played as a block manager
+(`kvspec.edges`), which has no index, no window and no null block; the others are about those.
 """
 
 
 def is_variant(name: str) -> bool:
     """Whether the obligation of this id is about a wrong variant of a rule."""
-    return VARIANT in name or VARIANT_WITH_INDEX in name
+    return VARIANT in name or VARIANT_PROVED_ONLY in name
 
 
 @dataclass(frozen=True)

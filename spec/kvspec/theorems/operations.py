@@ -25,7 +25,7 @@ from kvspec.theorems.happening import add_general, owners_of
 from kvspec.theorems.obligation import Area, Claim, Kind
 from kvspec.theorems.ownership import KEPT
 from kvspec.theorems.performing import take_one, wants_a_block
-from kvspec.theorems.requests import ASKED, HITS, UNKNOWNS, WITH_HITS, Numbers
+from kvspec.theorems.requests import ASKED, Numbers, unknowns_of
 from kvspec.theorems.worlds import ClaimIn, World, invariant
 
 AREA = Area("operations")
@@ -38,7 +38,7 @@ add = partial(add_general, AREA)
 # -- parts that take blocks -----------------------------------------------------------------------------
 
 
-def _ready(world: World, step: str, cache: Cache) -> tuple[At, Any]:
+def comes_to(world: World, step: str, cache: Cache) -> tuple[At, Any]:
     """Where the next round of the loop happens, and what is so there whatever is free."""
     a, p, pool = world.a, world.entry("p"), cache.pool
     if step == "replace":
@@ -53,8 +53,8 @@ def approved(world: World, guard: str, free: Any) -> tuple[Any, list[Any]]:
     """What is free after one more block of an operation that was approved, on course and wants one, with so many free;
     and that it is so.
     """
-    a, asked = world.a, (*UNKNOWNS, *(HITS if guard == WITH_HITS else ()))
-    u = Numbers(**{name: world.number(name) for name in (*asked, *UNDER_WAY)})
+    a = world.a
+    u = Numbers(**{name: world.number(name) for name in (*unknowns_of(guard), *UNDER_WAY)})
     request, now = ASKED[guard](a, u), under_way(u)
     given = [
         *known(a, u, request),
@@ -71,7 +71,7 @@ def never_stuck(guard: str, step: MicroStep) -> ClaimIn:
 
     def claim(world: World) -> Claim:
         a, cache = world.a, world.cache("here")
-        at, ready = _ready(world, step.name, cache)
+        at, ready = comes_to(world, step.name, cache)
         left, given = approved(world, guard, cache.pool.free)
         counted = step.do(a, cache, at).pool.free == left
         return Claim([*given, ready], a.all_of(step.can(a, cache, at), counted))

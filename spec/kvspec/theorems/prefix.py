@@ -319,6 +319,17 @@ def _publish_after_write(world: World) -> Claim:
     return Claim(given, a.all_of(PUBLISH.can(a, after, here), COMPUTED_BY_ALL.holds(a, after, here, reader)))
 
 
+def _evicts_cached(world: World) -> Claim:
+    """A round of an evict: a published block that nobody owns is found no more, and is as free as it was."""
+    happened, a, other = happens(world, STEPS["drop"]), world.a, world.number("other")
+    before, after, block = happened.before, happened.after, happened.at.block
+    pool = after.cache.pool
+    cached = Named("is-cached", a.all_of(is_block(a, pool, block), before.cache.pool.ref[block] == 0))
+    still_free = a.all_of(pool.pos[block] < pool.free, pool.ref[block] == 0, a.negate(is_published(after, block)))
+    others = a.implies(a.negate(other == block), after.key[other] == before.key[other])
+    return Claim([*happened.given, cached], a.all_of(still_free, others))
+
+
 def _nothing_found(world: World) -> Claim:
     happened, a = happens(world, RENEW), world.a
     block, content = world.number("block"), world.number("c")
@@ -354,6 +365,13 @@ add(
     "With each drop one block fewer is published, be it owned or not, so that a reset comes to an end.",
     _drop_brings_nearer,
     rests_on=INDEXED,
+)
+add(
+    "evict.drop-on-gpu",
+    Kind.INDUCTION,
+    "What an evict drops is free, as it was, and found no more; everything else is found as before.",
+    _evicts_cached,
+    rests_on=(*INDEXED, "prefix.drop.brings-nearer"),
 )
 add(
     "renew.finds-nothing",
@@ -415,6 +433,7 @@ PARTS_WITH_INDEX: dict[tuple[str, str], str] = {
     ("allocate", "share"): "prefix.allocate.share-on-gpu",
     ("step", "write"): "operations.step.write-on-gpu",
     ("step", "publish"): "prefix.publish.after-write",
+    ("evict", "drop"): "prefix.evict.drop-on-gpu",
     ("reset_index", "drop"): "prefix.drop.brings-nearer",
     ("reset_index", "renew"): "prefix.drop.brings-nearer",
 }

@@ -17,9 +17,11 @@ from kvspec.arithmetic import SequenceCounts, blocks_for
 from kvspec.guards import (
     Demand,
     allocate_demand,
+    allocate_in_ring_demand,
     allocate_with_hits_demand,
     append_demand,
     append_need,
+    append_with_null_demand,
     swap_in_demand,
     swap_out_demand,
 )
@@ -40,6 +42,12 @@ tokens .. shared_writes: the counts of one sequence, the first. others: what the
 
 HITS = ("held_hits", "cached_hits")
 """Blocks of a prompt that are found in an index, and that somebody owns or that are free. Only one guard knows them."""
+
+RING = ("ring",)
+"""Blocks after which a row begins again with its first one."""
+
+NULL = ("reserved", "first_use")
+"""Blocks that are set aside already, and those that the operation is the first to use."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +119,19 @@ def allocate_with_hits(a: Algebra, u: Numbers) -> Request:
     )
 
 
+def allocate_in_ring(a: Algebra, u: Numbers) -> Request:
+    """The prompt is put into a table that does not grow beyond the ring: what comes after lies in its blocks too."""
+    slots = u.tokens + u.lookahead
+    in_ring = a.ite(blocks_for(a, slots, u.block_size) <= u.ring, slots, u.ring * u.block_size)
+    return Request(
+        allocate_in_ring_demand(a, u.tokens, u.lookahead, u.block_size, u.total, u.watermark, u.ring),
+        Performing(u.free, slots=in_ring),
+        u.watermark,
+        u.total,
+        given=(Named("ring-not-negative", u.ring >= 0),),
+    )
+
+
 def append(a: Algebra, u: Numbers) -> Request:
     """Each running sequence in turn: the first, then the others."""
     first = first_sequence(u)
@@ -122,6 +143,24 @@ def append(a: Algebra, u: Numbers) -> Request:
         u.total - u.held,
         first,
         append_need(a, first, u.lookahead, u.block_size) + u.others,
+    )
+
+
+def append_with_null(a: Algebra, u: Numbers) -> Request:
+    """The same where the blocks that are set aside on first use are taken before all others."""
+    first = first_sequence(u)
+    demand = append_with_null_demand(a, [first], u.lookahead, u.block_size, u.total, u.held, u.reserved, u.first_use)
+    return Request(
+        _and_others(demand, u),
+        Performing(u.free, moves=u.first_use),
+        0,
+        u.total - u.held - u.reserved,
+        first,
+        append_need(a, first, u.lookahead, u.block_size) + u.others,
+        given=(
+            Named("first-use-not-negative", u.first_use >= 0),
+            Named("free-within-unreserved", u.free + u.held + u.reserved <= u.total),
+        ),
     )
 
 
@@ -155,5 +194,29 @@ GUARDED: dict[str, Asking] = {"allocate": allocate, "append": append, "swap-out"
 WITH_HITS = "allocate-with-hits"
 """The guard of an allocate that knows of an index, by the name it has in the ids of theorems."""
 
-ASKED: dict[str, Asking] = {**GUARDED, WITH_HITS: allocate_with_hits}
-"""The request of every guard, with an index or without, by the name it has in the ids of theorems."""
+IN_RING, WITH_NULL = "allocate-in-ring", "append-with-null"
+"""Guards under a sliding window: of an allocate into a row that begins again, of an append beside a null block."""
+
+ASKED: dict[str, Asking] = {
+    **GUARDED,
+    WITH_HITS: allocate_with_hits,
+    IN_RING: allocate_in_ring,
+    WITH_NULL: append_with_null,
+}
+"""The request of every guard, with an index or a window or without, by the name it has in the ids of theorems."""
+
+OPERATION: dict[str, str] = {
+    **{guard: guard for guard in GUARDED},
+    WITH_HITS: "allocate",
+    IN_RING: "allocate",
+    WITH_NULL: "append",
+}
+"""The operation that each of them is asked about, by the name it has in the ids of laws."""
+
+MORE: dict[str, tuple[str, ...]] = {WITH_HITS: HITS, IN_RING: RING, WITH_NULL: NULL}
+"""The unknowns that only this guard knows."""
+
+
+def unknowns_of(guard: str) -> tuple[str, ...]:
+    """The unknowns of a request."""
+    return (*UNKNOWNS, *MORE.get(guard, ()))

@@ -21,6 +21,7 @@ from kvspec.model.cache import CONTENTS, At, Cache
 from kvspec.model.columns import Cells, Column
 from kvspec.model.index import PUBLISHED, Index
 from kvspec.model.pool import INVARIANT, Conjunct, Pool
+from kvspec.model.window import Rows
 from kvspec.terms import Terms, truth
 from kvspec.theorems.obligation import Build, Claim, Named
 
@@ -53,6 +54,10 @@ class World(Protocol):
 
     def index(self, name: str) -> Index:
         """A cache with an index, of which nothing more is known."""
+        ...
+
+    def rows(self, name: str) -> Rows:
+        """A cache under a window of at least one position, of which nothing more is known."""
         ...
 
     def marks(self, name: str) -> Column:
@@ -102,6 +107,13 @@ def sound_cache(world: World, cache: Cache) -> list[Any]:
 def sound_index(world: World, index: Index) -> list[Any]:
     """The invariant of a device with an index: of its cache, and of what is published."""
     return [*sound_cache(world, index.cache), *named(world, PUBLISHED, index)]
+
+
+def rows_of(world: Any, cache: Cache) -> Rows:
+    """A cache under a window, in any kind of world, with what is known of every window."""
+    rows = Rows(cache, world.number("window"), world.marks("start"), world.marks("done"), world.marks("covered"))
+    world.facts.append(rows.window >= 1)
+    return rows
 
 
 def holds_of_any(world: World, conjunct: Conjunct, state: Any) -> Any:
@@ -191,6 +203,10 @@ class GeneralWorld:
             resets=z3.Int(f"{name}.resets"),
             spells=self._table("spells", number, number),
         )
+
+    def rows(self, name: str) -> Rows:
+        """A cache of any size, under a window of any size."""
+        return rows_of(self, self.cache(name))
 
     def marks(self, name: str) -> Column:
         """A number at each entry."""
@@ -303,6 +319,14 @@ class FiniteWorld:
         ends = [self.a.implies(size == slot + 1, index.spells[c, slot] == c) for c in contents for slot in slots]
         self.facts.extend([*ends, *(index.key[block] < self.few.contents for block in blocks)])
         return index
+
+    def rows(self, name: str) -> Rows:
+        """A cache of a few blocks under a window."""
+        rows = rows_of(self, self.cache(name))
+        # No proof needs it, but positions and tokens are counted from 0.
+        entries = range(self.few.entries)
+        self.facts.extend(column[e] >= 0 for column in (rows.start, rows.done, rows.covered) for e in entries)
+        return rows
 
     def marks(self, name: str) -> Column:
         """A number at each of the entries."""

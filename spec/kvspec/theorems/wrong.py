@@ -19,13 +19,20 @@ ClaimOf = Callable[[Do], ClaimIn]
 """A claim about one way to do a micro-step."""
 
 
-def refute(area: Area, name: str, law: str, statement: str, claim: ClaimOf, wrong: Do, right: Do) -> None:
+End = Callable[[Mapping[str, int]], str]
+"""What there is to say of an example besides."""
+
+
+def refute(
+    area: Area, name: str, law: str, statement: str, claim: ClaimOf, wrong: Do, right: Do, end: End | None = None
+) -> None:
     """Add a wrong way to do a micro-step, that breaks the law where the right way keeps it."""
     broken, kept = claim(wrong), claim(right)
     unknowns = tuple(dict.fromkeys((*names_in_few(broken), *names_in_few(kept))))
 
     def tell(example: Mapping[str, int]) -> list[Scene]:
-        return [_scene(moment) for moment in moments(broken, example)]
+        ending = [] if end is None else [Scene(end(example))]
+        return [*(_scene(moment) for moment in moments(broken, example)), *ending]
 
     area.add(
         name, Kind.REFUTATION, statement, in_few(broken), unknowns=unknowns, law=law, right=in_few(kept), tell=tell

@@ -13,15 +13,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kvspec.algebra import INTS, Algebra
-from kvspec.arithmetic import SequenceCounts, blocks_for, blocks_touched, full_blocks
+from kvspec.arithmetic import SequenceCounts, blocks_for, blocks_touched, full_blocks, smaller
 from kvspec.guards import Demand, append_demand, is_never, is_ok, swap_in_demand
 from kvspec.laws.admission import Admitted, Approval, Counting, Precision, Refusal
 from kvspec.story import Scene, counted_as, draw_counts
 from kvspec.theorems.arithmetic import ranges
 from kvspec.theorems.guards import known
-from kvspec.theorems.obligation import VARIANT, VARIANT_WITH_INDEX, Area, Build, Claim, Kind, claim_law
+from kvspec.theorems.obligation import VARIANT, VARIANT_PROVED_ONLY, Area, Build, Claim, Kind, claim_law
 from kvspec.theorems.performing import Performing, moments, run
-from kvspec.theorems.requests import ASKED, GUARDED, HITS, UNKNOWNS, WITH_HITS, Numbers, Request, first_sequence
+from kvspec.theorems.requests import (
+    ASKED,
+    GUARDED,
+    IN_RING,
+    OPERATION,
+    WITH_HITS,
+    WITH_NULL,
+    Numbers,
+    Request,
+    first_sequence,
+    unknowns_of,
+)
 
 AREA = Area("guards")
 
@@ -133,12 +144,14 @@ def _real(guard: str, a: Algebra, u: Numbers) -> list[Any]:
     """
     seq, nothing = first_sequence(u), [u.others == 0, u.shared_writes == 0]
     always = [u.total >= 1, u.lookahead >= 0, u.free >= 0, u.elsewhere >= 0, *ranges(a, seq)]
-    if guard in ("allocate", WITH_HITS):
-        return [*always, *nothing, u.seen == 0, u.blocks == 0, u.moved == 0, u.held == 0]
+    if OPERATION[guard] == "allocate":
+        in_ring = [u.ring >= 1] if guard == IN_RING else []
+        return [*always, *in_ring, *nothing, u.seen == 0, u.blocks == 0, u.moved == 0, u.held == 0]
     writes = u.tokens + u.lookahead > u.seen
     has_table = [u.seen >= 1, u.moved == u.blocks, u.shared_writes <= a.ite(writes, u.blocks, 0)]
-    if guard == "append":
-        return [*always, *has_table, u.held >= u.blocks]
+    if OPERATION[guard] == "append":
+        one_null = [u.reserved >= 0, u.reserved + u.first_use <= 1, u.others == 0] if guard == WITH_NULL else []
+        return [*always, *has_table, *one_null, u.held >= u.blocks]
     return [*always, *has_table, u.held == 0, *([u.others == 0] if guard == "swap-out" else [])]
 
 
@@ -148,6 +161,9 @@ def after_the_first(u: Numbers) -> SequenceCounts:
 
 
 # -- the story of an example ----------------------------------------------------------------------------
+
+MOVED_FOR = {WITH_HITS: "that is a cached hit", WITH_NULL: "to be set aside"}
+"""What a block is taken for at first, where that is no swap."""
 
 ANSWERS = {(True, False): "OK", (False, True): "NEVER", (False, False): "LATER", (True, True): "both OK and NEVER"}
 
@@ -170,7 +186,7 @@ def _told(guard: str, law: str, decide: Decide) -> Callable[[Mapping[str, int]],
             scenes.append(Scene("with every other group gone", _pools(guard, u, free, 0, 0)))
         seqs = [] if request.first is None else [request.first, after_the_first(u)]
         for told, now in moments(start, seqs, u.lookahead, u.block_size, MOST):
-            words = told.replace("for one that is moved", "that is a cached hit") if guard == WITH_HITS else told
+            words = told.replace("for one that is moved", MOVED_FOR.get(guard, "for one that is moved"))
             scenes.append(Scene(words, _pools(guard, u, now.free, now.taken, start.moves - now.moves)))
         return scenes
 
@@ -181,23 +197,30 @@ def _situation(guard: str, u: Numbers) -> str:
     """The request in words."""
     size = f"blocks of {counted_as(u.block_size, 'slot')}, watermark {u.watermark}, lookahead {u.lookahead}"
     if guard == "allocate":
-        return f"a prompt of {counted_as(u.tokens, 'token')} waits; {size}"
+        window = f"; the window fills {counted_as(u.ring, 'block')}" if hasattr(u, "ring") else ""
+        return f"a prompt of {counted_as(u.tokens, 'token')} waits{window}; {size}"
+    if guard == IN_RING:
+        ring = f"a row that begins again after {counted_as(u.ring, 'block')}"
+        return f"a prompt of {counted_as(u.tokens, 'token')} waits for {ring}; {size}"
     if guard == WITH_HITS:
         hits = f"{counted_as(u.held_hits, 'block')} that others own and {u.cached_hits} of the free ones"
         return f"a prompt of {counted_as(u.tokens, 'token')} waits, and is found in {hits}; {size}"
-    state = "runs" if guard in ("append", "swap-out") else "is swapped out"
+    state = "runs" if OPERATION[guard] in ("append", "swap-out") else "is swapped out"
     group = f"a sequence of {counted_as(u.tokens, 'token')} {state}, {u.seen} of them in its table of "
     group += counted_as(u.blocks, "block")
     group += f", {u.shared_writes} of which it shares" if u.shared_writes else ""
     group += f"; another of its group needs {counted_as(u.others, 'block')}" if u.others else ""
+    if guard == WITH_NULL:
+        group += "; a null block is set aside" if u.reserved else "; no null block is set aside yet"
+        group += ", and now wanted" if u.first_use else ""
     return f"{group}; {size}"
 
 
 def _pools(guard: str, u: Numbers, free: int, taken: int, moved: int) -> tuple[tuple[str, str], ...]:
     """The pool that is asked, and of a swap the one that is left."""
-    if guard == "append":
+    if OPERATION[guard] == "append":
         return (("GPU", draw_counts(u.total, u.held + taken, free)),)
-    if guard == "allocate":
+    if guard in ("allocate", IN_RING):
         return (("GPU", draw_counts(u.total, taken, free)),)
     if guard == WITH_HITS:
         return (("GPU", draw_counts(u.total, u.held_hits + taken, free)),)
@@ -213,19 +236,22 @@ def _right(guard: str) -> Decide:
 
 
 WRONG: dict[str, Decide] = {}
-"""Every wrong way to decide where there is no index, by the id of its obligation."""
+"""Every wrong way to decide where there is no index and no window, by the id of its obligation."""
 
 
-def refute(guard: str, name: str, law: str, statement: str) -> Callable[[Decide], Decide]:
-    """Decorates a wrong way to decide on a request."""
+def refute(guard: str, name: str, law: str, statement: str, more: tuple[str, ...] = ()) -> Callable[[Decide], Decide]:
+    """Decorates a wrong way to decide on a request. more: what the wrong way knows besides; then it is told apart only
+    by its theorem, as those are of guards that know of an index or a window.
+    """
 
     def decorate(wrong: Decide) -> Decide:
         build, right = _performed(guard, law, wrong), _performed(guard, law, _right(guard))
-        hits, infix = (HITS, VARIANT_WITH_INDEX) if guard == WITH_HITS else ((), VARIANT)
+        played = guard in GUARDED and not more
+        infix = VARIANT if played else VARIANT_PROVED_ONLY
         full_name = f"{guard}{infix}{name}"
-        unknowns, tell = (*UNKNOWNS, *hits, "elsewhere"), _told(guard, law, wrong)
+        unknowns, tell = (*unknowns_of(guard), *more, "elsewhere"), _told(guard, law, wrong)
         AREA.add(full_name, Kind.REFUTATION, statement, build, unknowns=unknowns, law=law, right=right, tell=tell)
-        if guard in GUARDED:
+        if played:
             WRONG[f"{AREA.name}.{full_name}"] = wrong
         return wrong
 
@@ -665,6 +691,99 @@ def _hits_total_for_free(a: Algebra, u: Numbers) -> Decision:
 )
 def _never_forgets_held_hits(a: Algebra, u: Numbers) -> Decision:
     return _never_instead(WITH_HITS, a, u, is_never(_demand(WITH_HITS, a, u, attainable=u.total)))
+
+
+# -- under a window -------------------------------------------------------------------------------------
+
+
+def _prompt_blocks(a: Algebra, u: Numbers) -> Any:
+    return blocks_for(a, u.tokens + u.lookahead, u.block_size)
+
+
+@refute(
+    "allocate",
+    "capped-at-the-window",
+    "admission.sound-allocate",
+    "Allocate that counts no more than the window's blocks, though it takes the whole prompt's (vLLM with a window).",
+    more=("ring",),
+)
+def _capped_at_the_window(a: Algebra, u: Numbers) -> Decision:
+    need = a.ite(u.ring >= 1, smaller(a, _prompt_blocks(a, u), u.ring), _prompt_blocks(a, u))
+    return by_demand(_demand("allocate", a, u, need=need), u)
+
+
+@refute(
+    IN_RING,
+    "not-capped",
+    "admission.precise-allocate",
+    "Allocate that counts the whole prompt, though its row begins again after the window's blocks.",
+)
+def _ring_ignored(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand(IN_RING, a, u, need=_prompt_blocks(a, u)), u)
+
+
+@refute(IN_RING, "lookahead-ignored", "admission.sound-allocate", "Allocate in a ring that counts no lookahead slots.")
+def _ring_lookahead_ignored(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand(IN_RING, a, u, need=smaller(a, blocks_for(a, u.tokens, u.block_size), u.ring)), u)
+
+
+@refute(IN_RING, "rounded-down", "admission.sound-allocate", "Allocate in a ring that counts full blocks only.")
+def _ring_rounded_down(a: Algebra, u: Numbers) -> Decision:
+    full = full_blocks(a, u.tokens + u.lookahead, u.block_size)
+    return by_demand(_demand(IN_RING, a, u, need=smaller(a, full, u.ring)), u)
+
+
+@refute(IN_RING, "watermark-ignored", "admission.watermark", "Allocate in a ring that leaves no watermark.")
+def _ring_watermark_ignored(a: Algebra, u: Numbers) -> Decision:
+    return by_demand(_demand(IN_RING, a, u, reserve=0), u)
+
+
+@refute(IN_RING, "total-for-free", "admission.sound-allocate", "Allocate in a ring that compares with the whole pool.")
+def _ring_total_for_free(a: Algebra, u: Numbers) -> Decision:
+    demand = ASKED[IN_RING](a, u).demand
+    return Decision(is_ok(demand, u.total), is_never(demand))
+
+
+@refute(
+    IN_RING,
+    "never-by-the-prompt",
+    "admission.never-is-final",
+    "Allocate that answers NEVER to a prompt that is longer than the pool, though its row begins again.",
+)
+def _never_by_the_prompt(a: Algebra, u: Numbers) -> Decision:
+    return _never_instead(IN_RING, a, u, is_never(_demand(IN_RING, a, u, need=_prompt_blocks(a, u))))
+
+
+@refute(
+    WITH_NULL,
+    "first-use-ignored",
+    "admission.sound-append",
+    "Append that does not count the null block which is taken from the pool when it is first used (vLLM).",
+)
+def _first_use_ignored(a: Algebra, u: Numbers) -> Decision:
+    demand = ASKED[WITH_NULL](a, u).demand
+    return by_demand(replace(demand, need=demand.need - u.first_use), u)
+
+
+@refute(
+    WITH_NULL,
+    "counted-each-time",
+    "admission.precise-append",
+    "Append that counts a null block each time, although it is set aside already.",
+)
+def _null_counted_each_time(a: Algebra, u: Numbers) -> Decision:
+    demand = ASKED[WITH_NULL](a, u).demand
+    return by_demand(replace(demand, need=demand.need + u.reserved), u)
+
+
+@refute(
+    WITH_NULL,
+    "never-forgets-reserved",
+    "admission.impossible-is-never",
+    "Append that hopes for the null block, which nobody can ever have: the group waits for ever.",
+)
+def _never_forgets_reserved(a: Algebra, u: Numbers) -> Decision:
+    return _never_instead(WITH_NULL, a, u, is_never(_demand(WITH_NULL, a, u, attainable=u.total - u.held)))
 
 
 OBLIGATIONS = AREA.obligations

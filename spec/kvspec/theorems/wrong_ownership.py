@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from kvspec.algebra import Algebra
+from kvspec.arithmetic import larger
 from kvspec.laws.accounting import Block, BlockNumber, Release, Spending
 from kvspec.laws.accounting import Pool as PoolCounts
 from kvspec.laws.admission import Approval
@@ -150,6 +151,22 @@ def _two_taken(do: Do, stated: Callable[[World, Cache, Cache, Any], tuple[str, A
     return claim
 
 
+def _forked_and_freed(do: Do) -> ClaimIn:
+    """A fork, and then both are freed, each of whose rows owns the block once."""
+
+    def claim(world: World) -> Claim:
+        a, happened = world.a, owners_of(world, SHARE, do)
+        child, parent = happened.at, At(happened.at.other)
+        once = RELEASE.do(a, happened.after, child)
+        world.show("the child is freed", once, child)
+        end = RELEASE.do(a, once, parent)
+        world.show("and its parent", end, parent)
+        case = PoolCounts(free=end.pool.free, held=held_counted(a, end.pool), total=end.pool.size)
+        return claim_law(a, "accounting.no-leak", case, happened.given)
+
+    return claim
+
+
 def _second_was_nobodys(do: Do) -> ClaimIn:
     def stated(world: World, once: Cache, twice: Cache, happened: Happening) -> tuple[str, Any]:
         held = world.a.ite(owners_counted(world.a, once.pool, next_block(once.pool)) > 0, 1, 0)
@@ -246,6 +263,21 @@ def _keeps_the_old_one_counted(a: Algebra, before: Pool, after: Pool, entry: Any
     return replace(after, ref=after.ref.put(left, before.ref[left]))
 
 
+def _counts_each_time(a: Algebra, before: Pool, after: Pool, entry: Any) -> Pool:
+    """The row of the parent names the block twice, and so does the child's."""
+    block = after.tab[entry]
+    return replace(after, ref=after.ref.put(block, after.ref[block] + 1))
+
+
+def _gives_up_each_time(a: Algebra, cache: Cache, at: At) -> Cache:
+    """The row names the block twice: the refcount falls by two, and at nothing the block is free."""
+    block, right = cache.pool.tab[at.entry], RELEASE.do(a, cache, at)
+    left = larger(a, cache.pool.ref[block] - 2, 0)
+    freed = return_block(a, cache.pool, block, left == 0)
+    pool = replace(right.pool, ref=right.pool.ref.put(block, left), perm=freed.perm, pos=freed.pos, free=freed.free)
+    return replace(right, pool=pool)
+
+
 def _copies_instead(a: Algebra, cache: Cache, at: At) -> Cache:
     return TAKE.do(a, cache, at)
 
@@ -324,6 +356,30 @@ _add(
     _claims(SHARE, _never_runs_out),
     _copies_instead,
     SHARE.do,
+)
+_add(
+    "share.bent.once-per-entry",
+    "accounting.refcount",
+    "A fork that counts a block once for each time the row names it, which under a window is more than once.",
+    _claims(SHARE, _refcount_right),
+    _in_pool(_counts_each_time, SHARE),
+    SHARE.do,
+)
+_add(
+    "share.bent.never-comes-back",
+    "accounting.no-leak",
+    "The same, seen at the end: each row gives the block up once, and it never comes back.",
+    _forked_and_freed,
+    _in_pool(_counts_each_time, SHARE),
+    SHARE.do,
+)
+_add(
+    "release.bent.once-per-entry",
+    "accounting.no-double-free",
+    "The other way round: a row that owns a block once gives it up each time that it names it.",
+    _released_once,
+    _gives_up_each_time,
+    RELEASE.do,
 )
 _add(
     "take.wrong.leaves-it-listed",

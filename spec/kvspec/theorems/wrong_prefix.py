@@ -28,10 +28,10 @@ from kvspec.model.index import (
     is_published,
     is_slot,
 )
-from kvspec.model.pool import is_block, is_empty, next_block
+from kvspec.model.pool import is_block, is_empty, next_block, return_block
 from kvspec.story import Scene, content_name, counted_as, draw_cache, draw_index, draw_table, entry_name
 from kvspec.theorems.indexing import DoIndex, possible, somewhere
-from kvspec.theorems.obligation import VARIANT_WITH_INDEX, Area, Build, Claim, Kind, claim_law
+from kvspec.theorems.obligation import VARIANT_PROVED_ONLY, Area, Build, Claim, Kind, claim_law
 from kvspec.theorems.ownership import owners_counted
 from kvspec.theorems.prefix import hit_at, prefix_stays
 from kvspec.theorems.worlds import FEW, ClaimIn, Moment, World, in_few, moments, names_in_few, sound_index
@@ -63,7 +63,7 @@ def refute(name: str, law: str, statement: str, claim: ClaimOf, wrong: Any, righ
 def _add(name: str, law: str, statement: str, wrong: Build, right: Build, tell: Tell, unknowns: Sequence[str]) -> None:
     """name: what is bent, a stroke, and how."""
     AREA.add(
-        name.replace("/", VARIANT_WITH_INDEX),
+        name.replace("/", VARIANT_PROVED_ONLY),
         Kind.REFUTATION,
         statement,
         wrong,
@@ -208,6 +208,28 @@ def _evicts_nobodys(do: DoIndex) -> ClaimIn:
     return claim
 
 
+def _evicts_then_takes(do: DoIndex) -> ClaimIn:
+    """An evict drops a published block, and somebody is given a free one."""
+
+    def claim(world: World) -> Claim:
+        a, before, at = world.a, world.index("here"), At(world.entry("q"), block=world.number("block"))
+        after = do(a, before, at)
+        end = STEPS["take"].do(a, after, at)
+        _show(world, "before", before, at)
+        _show(world, "a block was evicted", after, at)
+        _show(world, "and one is taken", end, at)
+        found = [
+            is_block(a, before.cache.pool, at.block),
+            DROP.can(a, before, at),
+            is_empty(before.cache.pool, at.entry),
+        ]
+        owners = owners_counted(a, after.cache.pool, end.cache.pool.tab[at.entry])
+        given = [*sound_index(world, before), *found, before.cache.pool.free > 0]
+        return claim_law(a, "prefix.evict-unreferenced", Reuse(owners=owners), given)
+
+    return claim
+
+
 Admit = Callable[[Algebra, Index, At, At], tuple[Index, Index]]
 """Takes a cached hit over for one entry and a block for another, in some order: the index after each of them."""
 
@@ -281,6 +303,13 @@ def _takes_a_held_one(a: Algebra, index: Index, at: At) -> Index:
     beyond = a.ite(pool.free < pool.size, pool.perm[pool.free], next_block(pool))
     tab = right.cache.pool.tab.put(at.entry, beyond)
     return replace(right, cache=replace(right.cache, pool=replace(right.cache.pool, tab=tab)))
+
+
+def _frees_what_is_dropped(a: Algebra, index: Index, at: At) -> Index:
+    """What is dropped goes back to the free list, be it there already or not."""
+    right, pool = DROP.do(a, index, at), index.cache.pool
+    freed = return_block(a, pool, at.block, pool.pos[at.block] >= pool.free)
+    return replace(right, cache=replace(right.cache, pool=freed))
 
 
 def _by_key(a: Algebra, world: World, index: Index, block: Any, content: Any) -> Any:
@@ -434,6 +463,14 @@ refute(
     _not_written_over,
     _takes_first,
     _holds_first,
+)
+refute(
+    "evict/a-held-one",
+    "prefix.evict-unreferenced",
+    "An evict that frees a published block although somebody owns it: it is handed out to whoever comes next.",
+    _evicts_then_takes,
+    _frees_what_is_dropped,
+    DROP.do,
 )
 for _name, _which, _statement in (
     ("keeps-entries", _none, "A reset that leaves the entries of the index."),

@@ -15,7 +15,9 @@ from kvspec.model.columns import Column
 from kvspec.model.index import PUBLISH, Index
 from kvspec.model.pool import Conjunct, Pool
 from kvspec.model.steps import MICRO_STEPS
+from kvspec.model.window import Rows
 from kvspec.theorems.obligation import PROOFS, Claim, Obligation
+from kvspec.theorems.worlds import rows_of
 from kvspec.writing.conjuncts import every, tables
 from kvspec.writing.formulas import OR, And, Choice, Implies, Name, Not, Or, Tree, chained
 from kvspec.writing.maths import Maths, Written, name, tree_of
@@ -83,6 +85,12 @@ class WrittenWorld:
         self.cache(word)
         self._states.append((word, index))
         return index
+
+    def rows(self, word: str) -> Rows:
+        """A cache of any size, under a window of any size."""
+        rows = rows_of(self, self.cache(word))
+        self._states.append((word, rows))
+        return rows
 
     def marks(self, word: str) -> Column:
         """A number at each entry."""

@@ -16,12 +16,13 @@ from kvspec import model
 from kvspec.model.cache import Cache
 from kvspec.model.index import Index
 from kvspec.model.pool import Conjunct, Pool
+from kvspec.model.window import Rows
 from kvspec.writing.formulas import Every, Name, Tree
 from kvspec.writing.maths import Maths, Written, tree_of
 from kvspec.writing.memory import state
 from kvspec.writing.words import ANY, SPOKEN
 
-KINDS: dict[str, type[Any]] = {"pool": Pool, "cache": Cache, "index": Index}
+KINDS: dict[str, type[Any]] = {"pool": Pool, "cache": Cache, "index": Index, "rows": Rows}
 """What conjuncts are about, by the name that their functions give it."""
 
 

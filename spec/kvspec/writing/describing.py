@@ -6,7 +6,7 @@ Knows where these are in the code and what a reader wants to see of them; formul
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 
 from kvspec import guards
@@ -14,14 +14,16 @@ from kvspec.arithmetic import SequenceCounts
 from kvspec.guards import Demand, append_need, is_never, is_ok
 from kvspec.model.cache import At, Cache
 from kvspec.model.index import OWN_STEPS, STEPS, Index, IndexStep
-from kvspec.model.operations import COMPOSED, COMPOSED_WITH_INDEX, Part
+from kvspec.model.operations import COMPOSED, COMPOSED_WITH_INDEX, COMPOSED_WITH_WINDOW, Part
 from kvspec.model.pool import Pool
 from kvspec.model.steps import MICRO_STEPS, MicroStep
+from kvspec.model.window import Rows
 from kvspec.theorems.guards import UNDER_WAY
 from kvspec.theorems.operations import PARTS
 from kvspec.theorems.performing import Performing
 from kvspec.theorems.prefix import PARTS_WITH_INDEX
-from kvspec.theorems.requests import HITS
+from kvspec.theorems.requests import MORE
+from kvspec.theorems.window import PARTS_WITH_WINDOW
 from kvspec.vocabulary import GUARDED, OPERATIONS
 from kvspec.writing import conjuncts, example, life
 from kvspec.writing.docstrings import about, field_docs
@@ -60,9 +62,13 @@ def words_and_state() -> Iterator[str]:
     yield ""
 
 
+STATES = (Pool, Cache, Index, Rows)
+"""What the state of a device is made of."""
+
+
 def _state_rows() -> Iterator[tuple[str, ...]]:
-    docs = {**field_docs(Pool), **field_docs(Cache), **field_docs(Index)}
-    for part in (*parts_of(Pool), *parts_of(Cache), *parts_of(Index)):
+    docs = {part: text for kind in STATES for part, text in field_docs(kind).items()}
+    for part in (part for kind in STATES for part in parts_of(kind)):
         if part in COLUMNS:
             sort = COLUMNS[part]
             symbol = f"{part}({', '.join(SPOKEN.get(kind, kind) for kind in sort.index)})"
@@ -82,7 +88,8 @@ def _number_rows() -> Iterator[tuple[str, ...]]:
         yield _number(part, "a sequence", part, field_docs(SequenceCounts))
     for part in guard_numbers():
         yield _number(part, "a question to a guard", part, field_docs(Cache))
-    yield from (_number(part, "an allocate with hits", part, {}) for part in HITS if part not in guard_numbers())
+    more = dict.fromkeys(part for parts in MORE.values() for part in parts if part not in guard_numbers())
+    yield from (_number(part, "an allocate with hits", part, {}) for part in more)
     for part in parts_of(Demand):
         yield _number(part, "a guard's answer", part, field_docs(Demand))
     for part in ("others", *UNDER_WAY):
@@ -93,10 +100,15 @@ def _number(symbol: str, of: str, part: str, docs: dict[str, str]) -> tuple[str,
     return code(symbol), of, words(_meaning(part, docs)), UNITS.get(part, "")
 
 
-WITH_HITS = "allocate_with_hits"
+CALLED = {
+    "allocate_with_hits": "`allocate`, with hits",
+    "allocate_in_ring": "`allocate`, into a row that begins again",
+    "append_with_null": "`append`, beside a null block",
+}
+"""Guards of an operation that know of an index or a window, by what their functions are called."""
 
-WRITTEN_GUARDS = tuple(each for op in GUARDED for each in ((op, WITH_HITS) if op == "allocate" else (op,)))
-"""Every operation with a guard; an allocate twice, without an index and with one."""
+WRITTEN_GUARDS = tuple(each for op in GUARDED for each in (op, *(more for more in CALLED if more.startswith(op))))
+"""Every operation with a guard, and after it those that know more."""
 
 
 def guard_numbers() -> tuple[str, ...]:
@@ -203,7 +215,16 @@ def operations() -> Iterator[str]:
         "operations have other loops. A found block is held before anything else is taken, so that it is not taken",
         "itself.",
     )
-    yield from ("", *table(("operation", "its loops, with an index"), _with_index_rows()), "")
+    yield from (
+        "",
+        *table(("operation", "its loops, with an index"), _more_rows(COMPOSED_WITH_INDEX, PARTS_WITH_INDEX)),
+        "",
+    )
+    yield from prose(
+        "Under a sliding window a row gives up, before it grows, the entries that no later token reads.",
+    )
+    under_window = _more_rows(COMPOSED_WITH_WINDOW, PARTS_WITH_WINDOW)
+    yield from ("", *table(("operation", "its loops, under a window"), under_window), "")
     yield from prose(
         f"{len(GUARDED)} operations are admitted by a guard. It counts the blocks that the operation will take, the",
         "*need*, and compares. One sequence `s` of a group takes for an append",
@@ -220,9 +241,11 @@ def _operation_rows() -> Iterator[tuple[str, ...]]:
         yield code(op), told, "<br>".join(f"{number}. {_part(op, part)}" for number, part in enumerate(parts, 1))
 
 
-def _with_index_rows() -> Iterator[tuple[str, ...]]:
-    for op, parts in COMPOSED_WITH_INDEX.items():
-        loops = (f"{_loop(part)} ({_theorem(PARTS_WITH_INDEX[op, part.step])})" for part in parts)
+def _more_rows(
+    composed: Mapping[str, tuple[Part, ...]], theorems: Mapping[tuple[str, str], str]
+) -> Iterator[tuple[str, ...]]:
+    for op, parts in composed.items():
+        loops = (f"{_loop(part)} ({_theorem(theorems[op, part.step])})" for part in parts)
         yield code(op), "<br>".join(f"{number}. {loop}" for number, loop in enumerate(loops, 1))
 
 
@@ -257,8 +280,7 @@ def _guard_rows() -> Iterator[tuple[str, ...]]:
     for op in WRITTEN_GUARDS:
         demand = demand_written(op)
         parts = [tree_of(getattr(demand, field.name)) for field in fields(Demand)]
-        called = f"{code('allocate')}, with hits" if op == WITH_HITS else code(op)
-        yield called, *(code(part.text) for part in shortened(parts, [together]))
+        yield CALLED.get(op, code(op)), *(code(part.text) for part in shortened(parts, [together]))
 
 
 def demand_written(op: str) -> Demand:

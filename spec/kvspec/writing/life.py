@@ -23,6 +23,7 @@ LIFE: tuple[tuple[Status | None, str, Status], ...] = (
     (Status.SWAPPED, "swap_in", Status.RUNNING),
     (Status.RUNNING, "preempt", Status.WAITING),
     *((status, "free", Status.ENDED) for status in LIVE),
+    *((status, "evict", status) for status in LIVE),
     *((status, "reset_index", status) for status in LIVE),
     *((status, "reset_all", Status.ENDED) for status in LIVE),
 )

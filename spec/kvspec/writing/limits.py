@@ -112,6 +112,32 @@ STANDS_FOR: tuple[Limit, ...] = (
         "judged at run time: `prefix.lru`, `prefix.descendants-first`",
     ),
     Limit(
+        "where an entry stands is given",
+        "Rows under a window say of each entry the position of its first slot, how many tokens of its sequence are "
+        "computed and how many its row covers. That these are the same for all entries of one row, and a block apart, "
+        "is not part of them: what is said of one entry does not need the others.",
+        "the counts of a whole row are numbers: `window.dead-entries.*` and `window.live-entries.*`",
+    ),
+    Limit(
+        "an entry that was given up is empty",
+        "Managers leave a null block in its place, or drop it and remember where the row begins. Here it owns nothing, "
+        "and what is shown to an engine there is not spoken of.",
+        "a row that owns what it shows there is a wrong variant: `null.release.bent.as-if-owned`",
+    ),
+    Limit(
+        "the null block has an owner",
+        "Besides sequences an entry that is in no row can own a block, the pin. So whatever is known of owners is "
+        "known of a block that is set aside, and `free`, held and reserved blocks are told apart by the pin alone.",
+        "proved: it stays apart whatever happens elsewhere, `null.*`; the guard that counts it is of any number of "
+        "such blocks",
+    ),
+    Limit(
+        "an entry of a ring is one entry",
+        "A row that begins again names a block several times. In the model that is one entry, which owns the block "
+        "once; which positions lie in it is counted: `ring.*`.",
+        "counting it once for each time it is named is a wrong variant: `ownership.share.bent.once-per-entry`",
+    ),
+    Limit(
         "copies and transfers happen at once",
         "Engines collect them and execute them in the next forward pass. Executed in the order in which they were "
         "decided, and before anything is written, they come to the same.",
@@ -148,10 +174,10 @@ NOT_ASKED: tuple[Limit, ...] = (
 
 NOT_IN_THE_MODEL: tuple[Limit, ...] = (
     Limit(
-        "an index on plain numbers",
-        "The manager that the enumeration plays has no index, and neither have the vectors: what a device with one "
-        "does is proved, and its wrong variants are refuted in a few blocks.",
-        "judged at run time, of managers that have one: the laws of `prefix`",
+        "an index or a window on plain numbers",
+        "The manager that the enumeration plays has neither, and no null block, and neither have the vectors: what a "
+        "device with one does is proved, and its wrong variants are refuted in a few blocks.",
+        "judged at run time, of managers that have one: the laws of `prefix` and of `window`",
     ),
     Limit(
         "an index of what was swapped",
@@ -172,19 +198,30 @@ NOT_IN_THE_MODEL: tuple[Limit, ...] = (
         "judged at run time, with a need between what the longest sequence takes and what all take on their own",
     ),
     Limit(
-        "sliding windows",
-        "A table gives up all of its entries or none; the first ones are not dropped while a sequence runs.",
-        "judged at run time, of managers that declare a window",
+        "a window and a swap or a hit at once",
+        "Operations under a window are `append` only. What a swap moves of a row whose first entries were given up, "
+        "and what an admission demands that leaves out hits nobody reads, no guard here says.",
+        "judged at run time, of managers that have both; that such hits are enough is proved: `window.hits.*`",
     ),
     Limit(
-        "chunked prefill",
-        "A step computes all tokens that are scheduled.",
-        "an engine that computes them in parts is driven as one that schedules them in parts",
+        "a ring that is computed whole",
+        "A prompt longer than its ring is put into it, and is right only if what is written over is read from "
+        "elsewhere, as kernels for whole prompts do. The theorem about slots is of as many positions at once as the "
+        "ring was made for.",
+        "chunks that fit keep it: `ring.slots.apart`",
+    ),
+    Limit(
+        "chunks and drafts on plain numbers",
+        "What a chunk takes and what drafts leave computed is counted; the manager that the enumeration plays covers "
+        "all unseen tokens at once and computes what is covered. A shared block is written by the first chunk that "
+        "reaches it, so that copies add up too; that is not a theorem.",
+        "proved of the counts: `chunks.*`; judged at run time by the laws of `table` and `data`",
     ),
     Limit(
         "several kinds of blocks",
-        "There are two pools, of one block size, and one table a sequence: no cross-attention, no hybrid of windows.",
-        "nothing",
+        "There are two pools, of one block size, and one table a sequence: no cross-attention, and no groups of layers "
+        "with rows of their own, some under a window and some not.",
+        "each group alone is a row as here; judged at run time, group by group",
     ),
     Limit(
         "pools without a block",

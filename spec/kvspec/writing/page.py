@@ -38,16 +38,17 @@ def _title() -> Iterator[str]:
     yield "Written by `make docs` from `spec/kvspec`; do not edit. Formulas come from the functions that are proved."
     yield ""
     yield from prose(
-        "This is what kvconform takes a KV cache with sharing, copy-on-write, swap and a prefix index to be, and what",
-        "follows from it. Four things are claimed, for any number of blocks, slots, sequences and steps:",
+        "This is what kvconform takes a KV cache with sharing, copy-on-write, swap, prefix index and sliding window to",
+        "be, and what follows from it. Five things are claimed, for any number of blocks, slots, sequences and steps:",
     )
     yield ""
     yield "1. No block is freed twice or lost, and every sequence reads back what was written for it."
     yield "2. An operation that its guard approved never runs out of blocks, and no guard refuses without a reason."
     yield "3. Whoever takes a block over by its content finds in it just that prefix, computed, and of now."
+    yield "4. Under a window a row gives up only what nobody reads, and the null block is nobody's."
     others = ", ".join(f"`{law}`" for law in UNPROVED)
     yield from prose(
-        f"4. Of the {len(CATALOGUE)} laws by which managers are judged, {len(_proved_laws())} follow from the model.",
+        f"5. Of the {len(CATALOGUE)} laws by which managers are judged, {len(_proved_laws())} follow from the model.",
         f"The others are about what code or a scheduler does: {others}.",
     )
     yield ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kvspec.arithmetic import blocks_after_append, blocks_touched, copies_needed, growth
+from kvspec.arithmetic import blocks_after_append, blocks_touched, copies_needed, dead_entries, first_live, growth
 from kvspec.guards import append_need
 from kvspec.theorems import guards, requests
 from kvspec.theorems.arithmetic import counted
@@ -135,6 +135,18 @@ def _of_prefix(obligation: Obligation) -> list[Shorthand]:
     return _of_operations(obligation) if obligation.id.startswith("prefix.allocate.") else []
 
 
+def _of_window(obligation: Obligation) -> list[Shorthand]:
+    if obligation.id.startswith("window.append."):
+        return (_of_guards if obligation.posed is None else _of_operations)(obligation)
+    a, found = Maths(), Shorthands()
+    window, size = name("window"), name("block_size")
+    for at, mark in ((name("computed"), ""), (name("known"), ""), (name("later"), "′")):
+        when = f"once `{at}` tokens are computed" if mark else "once `computed` tokens are (of a hit: `known`)"
+        found.add(f"live from{mark}", first_live(a, at, window), f"the first live position, {when}")
+        found.add(f"dead{mark}", dead_entries(a, at, window, size), f"how many entries are dead, {when}")
+    return found.known
+
+
 def _about_guards(obligation: Obligation, u: requests.Numbers) -> list[Shorthand]:
     a, found = Maths(), Shorthands()
     now, size = guards.under_way(u), u.block_size
@@ -171,8 +183,7 @@ def _about_guards(obligation: Obligation, u: requests.Numbers) -> list[Shorthand
 def _asked(a: Maths, u: requests.Numbers, obligation: Obligation) -> tuple[Any, Any]:
     """The need that the guard counts which the obligation is about, and what is free with every other group gone."""
     area, guard = obligation.id.split(".")[:2]
-    if area == "prefix":
-        guard = requests.WITH_HITS
+    guard = {"prefix": requests.WITH_HITS, "window": requests.WITH_NULL}.get(area, guard)
     if guard not in requests.ASKED:
         return name("need"), u.total
     request = requests.ASKED[guard](a, u)
@@ -180,7 +191,8 @@ def _asked(a: Maths, u: requests.Numbers, obligation: Obligation) -> tuple[Any, 
 
 
 def _numbers() -> requests.Numbers:
-    return requests.Numbers(**{word: name(word) for word in (*requests.UNKNOWNS, *requests.HITS, *guards.UNDER_WAY)})
+    more = (word for words in requests.MORE.values() for word in words)
+    return requests.Numbers(**{word: name(word) for word in (*requests.UNKNOWNS, *more, *guards.UNDER_WAY)})
 
 
 AREAS: dict[str, Callable[[Obligation], list[Shorthand]]] = {
@@ -189,5 +201,7 @@ AREAS: dict[str, Callable[[Obligation], list[Shorthand]]] = {
     "guards": _of_guards,
     "operations": _of_operations,
     "prefix": _of_prefix,
+    "ring": _of_window,
+    "window": _of_window,
 }
 """The names that make the claims of an area short."""

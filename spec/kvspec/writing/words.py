@@ -35,9 +35,14 @@ COLUMNS: dict[str, Sort] = {
     "key": Sort(("block",), "content", or_nothing=True),
     "written": Sort(("block",), "slots", ghost=True),
     "era": Sort(("block",), "era"),
+    "start": Sort(("entry",), "position"),
+    "done": Sort(("entry",), "tokens"),
+    "covered": Sort(("entry",), "positions"),
     "spells": Sort(("content", "slot"), "content", ghost=True),
 }
-"""The columns of a cache and of an index, by name. One that is not listed is written all the same."""
+"""The columns of a cache, of an index and of rows under a window, by name. One that is not listed is
+written all the same.
+"""
 
 LETTERS: dict[str, str] = {
     "block": "bcd",
@@ -48,6 +53,9 @@ LETTERS: dict[str, str] = {
     "content": "uvw",
     "slots": "lmn",
     "era": "yz",
+    "position": "ijk",
+    "positions": "ijk",
+    "tokens": "lmn",
 }
 """Letters for something of a sort that has no name of its own."""
 
@@ -83,6 +91,9 @@ MEANINGS: dict[str, str] = {
     "content": "what is written; of a publish and a hit, what the last slot of the block ends",
     "block": "of a revive and a drop, the block that it is about",
     "key": "content under which block b is published, and is found by",
+    "ring": "blocks after which a row begins again with its first one",
+    "reserved": "blocks that are set aside, for nobody",
+    "first_use": "blocks that the operation sets aside, as it is the first to use them",
     "held_hits": "blocks of the prompt that are found and that somebody owns",
     "cached_hits": "blocks of the prompt that are found and that are among the free ones",
     "now_free": "blocks that the pool can still give",
@@ -118,6 +129,10 @@ UNITS: dict[str, str] = {
     "content": "content",
     "block": "block",
     "resets": "resets",
+    "window": "positions",
+    "ring": "blocks",
+    "reserved": "blocks",
+    "first_use": "blocks",
     "held_hits": "blocks",
     "cached_hits": "blocks",
     "now_free": "blocks",
@@ -135,6 +150,8 @@ TABLES: dict[str, str] = {
     "Invariant": "Of every pool, always: who owns what.",
     "Contents": "Of every device, always: what is read.",
     "Published": "Of every device with an index, always: what is found.",
+    "Live": "Of rows under a window, always: what is kept.",
+    "Uncovered": "Of rows before anything happened.",
     "Unpublished": "Of an index before anything happened.",
     "Pristine": "Of a pool before anything happened: where each induction starts.",
 }

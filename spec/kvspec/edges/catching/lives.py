@@ -20,6 +20,7 @@ from kvspec.vocabulary import (
     Allocate,
     Append,
     Config,
+    Evict,
     Fork,
     Free,
     Operation,
@@ -94,7 +95,7 @@ def choices(life: Life, scope: Scope, manners: Manners) -> list[Operation]:
 def _worth(op: Operation, manners: Manners) -> bool:
     # A reset does nothing that freeing everybody does not; there is no index.
     return not (
-        isinstance(op, (ResetIndex, ResetAll))
+        isinstance(op, (Evict, ResetIndex, ResetAll))
         or (isinstance(op, Allocate) and op.lookahead > manners.admits_with_lookahead)
     )
 
