@@ -181,9 +181,10 @@ class Ledger:
             return []
         layout, size, blocks = self.layout, self.block_size, row.blocks
         wrong = []
-        for index in range(layout.length(seq.computed)):
+        for index in range(layout.first_live(seq.computed), layout.length(seq.computed)):
             start = layout.start(index)
-            begin, stop = max(start, layout.live(index, seq.computed)), min(start + size, seq.computed)
+            begin = start if layout.plain else max(start, layout.live(index, seq.computed))
+            stop = min(start + size, seq.computed)
             block = blocks[index] if index < len(blocks) else NULL
             found = self.content(row.device, block)[begin - start : stop - start] if block != NULL else []
             mine = layout.contents(seq.prefixes, begin, stop, index)
@@ -230,8 +231,7 @@ class Ledger:
         writing = Writing(seq)
         owners = self.owners[row.device]
         writing.sharing = any(len(owners[block]) > 1 for block in row.blocks if block != NULL)
-        for position in range(seq.computed, seq.upto):
-            self._write_at(writing, row, position, seq.prefixes[position])
+        self._write(writing, row, seq.computed, seq.upto)
         if self.cached is not None:
             self._complete(self.cached, seq, row)
         seq.computed = seq.noted = seq.upto
@@ -241,8 +241,7 @@ class Ledger:
         """Bring the KV of the positions from start on that count as computed into the sequence's blocks."""
         writing, row = Writing(seq), self.rows.get(seq.id)
         if row is not None:
-            for position in range(start, seq.computed):
-                self._write_at(writing, row, position, seq.prefixes[position])
+            self._write(writing, row, start, seq.computed)
 
     def speculate(self, writing: Writing, accepted: int) -> None:
         """Write the KV of the drafts that the sequence was scheduled with. The first of them have turned out to be its
@@ -250,25 +249,23 @@ class Ledger:
         """
         seq = writing.seq
         row = self.rows[seq.id]
-        for number in range(seq.scheduled_drafts):
-            position = seq.upto + number
-            self._write_at(writing, row, position, seq.prefixes[position] if number < accepted else None)
+        self._write(writing, row, seq.upto, seq.upto + accepted)
+        self._write(writing, row, seq.upto + accepted, seq.upto + seq.scheduled_drafts, garbage=True)
         seq.computed = seq.upto + accepted
 
-    def _write_at(self, writing: Writing, row: Row, position: int, prefix: int | None) -> None:
-        """Write one position in each group of layers; prefix: None for garbage."""
-        layout, owners = self.layout, self.owners[row.device]
-        number, offset = divmod(position, self.block_size)
-        for index in range(number * layout.groups, (number + 1) * layout.groups):
-            if index >= len(row.blocks):
-                return  # no slot there: table.covers says so
-            block = row.blocks[index]
-            if block == NULL:
-                continue  # window.live says so
-            mine = GARBAGE if prefix is None else layout.content(prefix, index)
-            self.content(row.device, block)[offset] = mine
-            if len(owners[block]) > 1:
-                self._meet_others(writing, row.device, block, offset, mine)
+    def _write(self, writing: Writing, row: Row, start: int, stop: int, *, garbage: bool = False) -> None:
+        """Write the positions from start to stop in each group of layers: the sequence's own KV, or garbage."""
+        layout, size, prefixes = self.layout, self.block_size, writing.seq.prefixes
+        for index in range(start // size * layout.groups, min(layout.length(stop), len(row.blocks))):
+            block, base = row.blocks[index], layout.start(index)
+            first, last = max(start, base), min(stop, base + size)
+            if block == NULL or first >= last:
+                continue  # where a slot is missing, table.covers and window.live say so
+            mine = [GARBAGE] * (last - first) if garbage else layout.contents(prefixes, first, last, index)
+            self.content(row.device, block)[first - base : last - base] = mine
+            if len(self.owners[row.device][block]) > 1:
+                for offset, number in enumerate(mine, first - base):
+                    self._meet_others(writing, row.device, block, offset, number)
 
     def _complete(self, cached: Cached, seq: Seq, row: Row) -> None:
         """Note the blocks whose last slot this sequence has just computed, if it has computed its whole row since the

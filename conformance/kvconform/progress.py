@@ -40,6 +40,7 @@ VERDICT_LAWS = frozenset(("admission.impossible-is-never", "admission.never-is-f
 """Laws about what a guard says, not left to end a workload: what comes of waiting for ever is the question here."""
 
 BUDGET = 20_000
+LONGEST_OUTPUT = 200  # tokens to generate, each of which takes a step: with large blocks the rest is prompt
 SHOWN = 40  # operations of a stuck workload that a report shows
 
 
@@ -56,7 +57,7 @@ def workload(adapter: Adapter, capabilities: frozenset[Capability], pick: Choose
     requests = [tiny] if pick.chance(20) else []
     for _ in range(pick.integer(1, 6)):
         total = pick.choose([room, pick.integer(2, room), pick.integer(2, room)])
-        prompt = pick.integer(1, total - 1)
+        prompt = pick.integer(max(1, total - LONGEST_OUTPUT), total - 1)
         requests.append(Request(prompt, total - prompt))
     return Workload(config, tuple(requests), lookahead, null)
 

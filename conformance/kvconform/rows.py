@@ -60,6 +60,10 @@ class Layout:
         """The first position that the entry's group still reads once so many are computed."""
         return self.dead(computed) if self.window is not None and self.slides(index) else 0
 
+    def first_live(self, computed: int) -> int:
+        """Entries, from the first on, that are all gone once so many positions are computed."""
+        return self.dead(computed) // self.size if self.groups == 1 else 0
+
     def gone(self, index: int, computed: int) -> bool:
         """Whether nothing reads any position of the entry any more once so many are computed."""
         return self.start(index) + self.size <= self.live(index, computed)

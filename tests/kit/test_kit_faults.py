@@ -5,10 +5,11 @@ Knows: the catalogue. Must not know: what any fault does.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kit_support import reported
+from kit_support import BRIEF, reported
 
 from kvconform import faults
 from kvconform.check import PROFILES
@@ -23,14 +24,14 @@ DEEP = {"match-remembered": 20, "evicted-stays-indexed": 12, "evicts-newest-firs
 
 
 def report_of(fault: faults.Fault, out: Path) -> Report:
-    """Of a brief check where that is enough, else of a quick one."""
+    """Of a brief check where that is enough, else of the walk of a quick one."""
     target = resolve(f"fault:{fault.name}")
-    brief = reported(target, out)
+    brief = reported(target, out, replace(BRIEF, examples=1, repeats=1))
     if {violation.law for violation in brief.violations} >= set(fault.laws):
         return brief
     for path in out.glob("*"):
         path.unlink()
-    return reported(target, out, PROFILES["quick"])
+    return reported(target, out, replace(PROFILES["quick"], examples=1, workloads=0, repeats=0))
 
 
 @pytest.mark.parametrize("fault", faults.CATALOGUE.values(), ids=list(faults.CATALOGUE))

@@ -6,10 +6,11 @@ Knows: the toy, with hits that are held in between. Must not know: how the judge
 from __future__ import annotations
 
 import pytest
+from kit_support import BRIEF
 from kit_toy import GPU, Full, ToyAdapter
 
 from kvconform.adapter import Group, Seq
-from kvconform.check import PROFILES, Check, judged, overall
+from kvconform.check import Check, judged, overall
 from kvconform.run import Run, replay
 from kvconform.targets import Target
 from kvspec.vocabulary import Allocate, Config, Device, Free, ResetIndex, Step, Verdict
@@ -94,7 +95,7 @@ class NeverGivesBack(TwoPhases):
 
 
 def test_a_manager_that_holds_what_it_finds_conforms() -> None:
-    result = Check(Target("two", "two", "", TwoPhases()), PROFILES["quick"]).run()
+    result = Check(Target("two", "two", "", TwoPhases()), BRIEF).run()
     laws = judged(result)
     assert overall(result, laws) == "conforms"
     assert {law.law.id for law in laws if law.verdict == "violated"} <= {"robust.bad-input"}

@@ -298,11 +298,12 @@ def wrong_in(said: dict[int, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_the_z3_command_takes_every_export(batch, tmp_path):
-    # One file after the other in one process: starting it would take longer than answering.
+def test_the_z3_command_takes_exports(batch, tmp_path):
+    # Every other one: as texts z3 has taken them all. One file after the other in one process: starting it would take
+    # longer than answering.
     command = shutil.which("z3", path=str(Path(sys.executable).parent)) or shutil.which("z3")
     assert command, "the z3 command is missing, though z3-solver brings it"
-    numbers, file = ALL[batch::BATCHES], tmp_path / "batch.smt2"
+    numbers, file = ALL[batch :: 2 * BATCHES], tmp_path / "batch.smt2"
     file.write_text("".join(f'{text_and_names(number)[0]}(reset)\n(echo "next")\n' for number in numbers))
     keeps_memory = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000000"}
     ran = subprocess.run([command, "-T:300", str(file)], capture_output=True, text=True, check=False, env=keeps_memory)
@@ -312,7 +313,8 @@ def test_the_z3_command_takes_every_export(batch, tmp_path):
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_cvc5_takes_every_export_from_its_file(batch, tmp_path):
+def test_cvc5_takes_exports_from_files(batch, tmp_path):
+    # Every third: the others it has taken as texts, above, and what differs is who opens the file.
     cvc5 = pytest.importorskip("cvc5")
 
     def says(number: int) -> str:
@@ -329,14 +331,14 @@ def test_cvc5_takes_every_export_from_its_file(batch, tmp_path):
             said.append(command.invoke(asked, symbols))
         return "".join(said)
 
-    assert not wrong_in({number: says(number) for number in ALL[batch::BATCHES]})
+    assert not wrong_in({number: says(number) for number in ALL[batch :: 3 * BATCHES]})
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
 @pytest.mark.parametrize("name", SOLVERS)
 def test_no_seed_changes_an_answer(name, seed):
-    # Each obligation with two of the five seeds; benchmarks/proofs.py, which takes minutes, asks each with all of them.
-    numbers = [number for number in ALL if number % 5 in (seed - 1, seed % 5)]
+    # Each obligation with one of the five seeds; benchmarks/proofs.py, which takes minutes, asks each with all of them.
+    numbers = [number for number in ALL if number % 5 == seed - 1]
     assert not answers(name, numbers, seed)
 
 
