@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import Enum
 from typing import ClassVar, Literal
@@ -235,6 +235,17 @@ class ErrorKind(str, Enum):
     DOUBLE_FREE = "double-free"
     BAD_INPUT = "bad-input"
     UNDECLARED = "undeclared"
+
+
+def unsupported(config: Config, capabilities: frozenset[Capability]) -> str:
+    """What the configuration asks for and the manager does not have; empty where there is nothing."""
+    asked = {
+        Capability.PREFIX_CACHING: config.prefix_caching,
+        Capability.WINDOW: config.sliding_window is not None,
+        Capability.KV_GROUPS: config.kv_groups > 1,
+        Capability.COLLIDING_HASHES: config.colliding_hashes,
+    }
+    return ", ".join(need.value for need, wanted in asked.items() if wanted and need not in capabilities)
 
 
 class AdapterMistake(Exception):
@@ -519,6 +530,18 @@ def _reject_declarations(adapter: Adapter) -> None:
             raise AdapterMistake(f"{name}.capabilities.{field_name} is {value!r}; it is one of {', '.join(allowed)}")
     if not isinstance(adapter.domain, Domain):
         raise AdapterMistake(f"{name}.domain is {adapter.domain!r}; it must be a Domain(...)")
+    for flag in fields(Capabilities):
+        value = getattr(adapter.capabilities, flag.name)
+        if flag.name not in CHOICES and not isinstance(value, bool):
+            raise AdapterMistake(f"{name}.capabilities.{flag.name} is {value!r}; it must be True or False")
+    for least in ("least_gpu_blocks", "least_cpu_blocks"):
+        value = getattr(adapter.domain, least)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise AdapterMistake(f"{name}.domain.{least} is {value!r}; it must be a whole number of blocks")
+    for flag_name in ("whole_windows", "windows_with_caching"):
+        value = getattr(adapter.domain, flag_name)
+        if not isinstance(value, bool):
+            raise AdapterMistake(f"{name}.domain.{flag_name} is {value!r}; it must be True or False")
     sizes = list(adapter.domain.block_sizes)
     if not sizes or not all(isinstance(size, int) and size >= 1 for size in sizes):
         raise AdapterMistake(f"{name}.domain.block_sizes is {sizes!r}; it must be whole numbers of slots, at least one")

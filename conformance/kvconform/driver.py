@@ -270,6 +270,8 @@ class Driver:
                 outcome.result = Result.RAISED
             raise _Stop from None
         if answer is False and not method.startswith("can_"):
+            if method not in _MAY_REFUSE:
+                raise AdapterMistake(self._says(method, answer, "nothing, or as its documentation says"))
             self._ran_out(outcome, method)
             raise _Stop
         return answer
@@ -347,7 +349,7 @@ class Driver:
 
     def _cached(self, method: str, answer: Any, seqs: list[Seq]) -> dict[int, int]:
         """Tokens that the manager took over from its cache, by sequence; empty without prefix caching."""
-        if not self.world.config.prefix_caching or answer is None or isinstance(answer, bool):
+        if method != "match" and (not self.world.config.prefix_caching or answer is None or isinstance(answer, bool)):
             return {}
         found = {}
         for seq in seqs:
@@ -491,6 +493,9 @@ class Driver:
         for seq in seqs:
             self._call(outcome, "sync", seq)
 
+
+_MAY_REFUSE = ("allocate", "append", "fork", "swap_out", "swap_in", "reset_index")
+"""The operations that may answer False: not now, or out of blocks."""
 
 _WITH_NULLS = ("block_table", "block_tables", "announced_row")
 """The answers in which None stands for no block."""

@@ -242,6 +242,10 @@ class Ledger:
         writing, row = Writing(seq), self.rows.get(seq.id)
         if row is not None:
             self._write(writing, row, start, seq.computed)
+            if self.cached is not None:
+                layout, size = self.layout, self.block_size
+                for index in range(start // size * layout.groups, seq.computed // size * layout.groups):
+                    self.cached.stale.discard(self.wanted(seq, index))  # it was brought after any reset
 
     def speculate(self, writing: Writing, accepted: int) -> None:
         """Write the KV of the drafts that the sequence was scheduled with. The first of them have turned out to be its

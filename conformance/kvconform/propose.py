@@ -245,15 +245,16 @@ def _next(run: Run, numbers: Sequence[int]) -> int:
 
 def _allocate(run: Run, subject: int, style: Style, pick: Chooser) -> Operation:
     lookahead = _lookahead(run, style, pick) if run.adapter.capabilities.allocate_lookahead != "none" else 0
+    chunk = _chunk(run, style, pick)
+    external = pick.choose([0, 0, 0, 1, run.config.block_size]) if Capability.EXTERNAL in run.capabilities else 0
     if subject:
-        return Allocate(subject, tuple(seq.id for seq in run.world.groups[subject].waiting), None, lookahead)
+        waiting = tuple(seq.id for seq in run.world.groups[subject].waiting)
+        return Allocate(subject, waiting, None, lookahead, chunk=chunk, external=external)
     first = _next(run, [*run.world.seqs, *run.world.ended])
     count = pick.choose([1, 1, 1, 2, 3]) if Capability.GROUPS in run.capabilities else 1
     group = _next(run, [*run.world.groups, *(seq.group.id for seq in run.world.ended.values())])
     length = _prompt_length(run, style, pick)
     seqs = tuple(range(first, first + count))
-    chunk = _chunk(run, style, pick)
-    external = pick.choose([0, 0, 0, 1, run.config.block_size]) if Capability.EXTERNAL in run.capabilities else 0
     if not run.config.prefix_caching:
         return Allocate(group, seqs, _tokens(length, pick), lookahead, chunk=chunk, external=external)
     known, extra = _known_prefix(run, length, pick)

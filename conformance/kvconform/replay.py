@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from kvconform import probes, progress
-from kvconform.adapter import AdapterMistake
+from kvconform.adapter import AdapterMistake, capabilities_of, unsupported
 from kvconform.choices import choose_capabilities
 from kvconform.errors import TargetError, UsageError
 from kvconform.judge import Violation
@@ -79,6 +79,9 @@ def replay(path: Path, target: Target) -> Replayed:
 def rerun(file: TraceFile, target: Target) -> Replayed:
     """Run a trace again. Raises TargetError where the target cannot run it."""
     without = choose_capabilities(file.header.get("without", []))
+    lacking = unsupported(file.config, capabilities_of(target.adapter) - without)
+    if lacking:
+        raise TargetError(f"the trace's configuration asks for {lacking}, which the target does not have")
 
     def start(config: Config, *, record: bool = False) -> Run:
         return Run(target.adapter, config, without=without, record=record)

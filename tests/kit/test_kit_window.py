@@ -10,14 +10,38 @@ from collections.abc import Sequence
 import pytest
 from kit_support import BRIEF
 
-from kvconform.adapter import Adapter, Capabilities, Group, Order, Restriction, Seq, capabilities_of
+from kvconform.adapter import (
+    Adapter,
+    AdapterMistake,
+    Capabilities,
+    Domain,
+    Group,
+    Order,
+    Restriction,
+    Seq,
+    capabilities_of,
+    unsupported,
+)
 from kvconform.check import Check, judged, overall
 from kvconform.reference import ReferenceAdapter
 from kvconform.reference_try import TryReference
 from kvconform.rows import NULL, Layout, interleaved, shown
 from kvconform.run import Run, replay
 from kvconform.targets import Target
-from kvspec.vocabulary import Allocate, Append, Capability, Config, Device, Evict, Free, Preempt, Result, Step
+from kvconform.walk import Walk
+from kvspec.vocabulary import (
+    Allocate,
+    Append,
+    Capability,
+    Config,
+    Device,
+    Evict,
+    Free,
+    Preempt,
+    ResetIndex,
+    Result,
+    Step,
+)
 
 # -- layouts --------------------------------------------------------------------------------------------------------
 
@@ -302,3 +326,63 @@ def test_a_null_block_that_the_adapter_does_not_show_is_missed() -> None:
     run = Run(Hidden(), Config(1, 3, sliding_window=1))
     assert Capability.NULL_BLOCK not in capabilities_of(Hidden())
     assert [found.violation.law.id for found in run.found] == ["accounting.conservation"]
+
+
+# -- what was missed once -------------------------------------------------------------------------------------------
+
+
+def test_what_is_brought_after_a_reset_may_be_found() -> None:
+    class Caching(Brought):
+        capabilities = Capabilities(external=True, prefix_caching=True, outcomes="three")
+
+    run = Run(Caching(), Config(2, 8, prefix_caching=True), record=True)
+    first = (Allocate(1, (1,), (1, 1, 1)), Step({1: (1,)}), Free(1), ResetIndex())
+    replay(run, [*first, Allocate(2, (2,), (1, 1, 2), external=2), Step({2: (1,)}), Allocate(3, (3,), (1, 1, 2))])
+    assert run.entries[-1].outcome.cached == {3: 2}
+    assert not run.found
+
+
+def test_readmissions_are_chunked_too() -> None:
+    adapter = TryReference()
+    walk = Walk(adapter, lambda config: Run(adapter, config), capabilities_of(adapter), seed=0)
+    runs = [walk.one(number)[0] for number in range(40)]
+    operations = [op for run in runs for op in run.operations if isinstance(op, Allocate)]
+    assert any(op.tokens is None and op.chunk is not None for op in operations)
+
+
+@pytest.mark.parametrize(
+    ("config", "lacking"),
+    [
+        (Config(1, 4, kv_groups=2), "kv-groups"),
+        (Config(1, 4, sliding_window=2), "window"),
+        (Config(1, 4, prefix_caching=True, colliding_hashes=True), "prefix-caching, colliding-hashes"),
+        (Config(1, 4), ""),
+    ],
+)
+def test_a_configuration_may_ask_for_more_than_there_is(config: Config, lacking: str) -> None:
+    assert unsupported(config, frozenset()) == lacking
+    assert unsupported(config, frozenset(Capability)) == ""
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        ({"capabilities": Capabilities(window="yes")}, "capabilities.window is 'yes'"),  # type: ignore[arg-type]
+        ({"domain": Domain(least_gpu_blocks="3")}, "domain.least_gpu_blocks is '3'"),  # type: ignore[arg-type]
+        ({"domain": Domain(whole_windows=1)}, "domain.whole_windows is 1"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_declaration_of_the_wrong_type_is_told(declared: dict[str, object], told: str) -> None:
+    with pytest.raises(AdapterMistake, match=told):
+        capabilities_of(type("Declares", (TryReference,), declared)())
+
+
+@pytest.mark.parametrize("answer", [None, True, False, 1.5])
+def test_a_match_answers_how_many_tokens(answer: object) -> None:
+    class Matches(TryReference):
+        def match(self, group: Group) -> int:
+            return answer  # type: ignore[return-value]
+
+    run = Run(Matches(), Config(1, 4, prefix_caching=True))
+    with pytest.raises(AdapterMistake, match=r"Matches\.match answered"):
+        run.apply(Allocate(1, (1,), (1, 2), match=True))

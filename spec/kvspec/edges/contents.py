@@ -343,6 +343,19 @@ def hits_under_windows() -> Iterator[Vector]:
         )
 
 
+def other_keys_under_windows() -> Iterator[Vector]:
+    """A prompt whose blocks are all cached, under other keys: the window reads some of them, and none is its own."""
+    for window in (2, 3, 5):
+        prompt = (1, 2, 1, 2, 2, 1)
+        yield _vector(
+            f"window/size={window},hits=none,past=other-keys",
+            f"under a window of {window}, a prompt is admitted of which three blocks are cached under other keys",
+            Config(SIZE, 12, 0, 0, 64, prefix_caching=True, sliding_window=window),
+            (Allocate(1, (1,), prompt), Step({1: (TOKEN,)}), Allocate(2, (2,), (*prompt, 3), extra=("a",))),
+            (0, 0),
+        )
+
+
 def tight() -> Iterator[Vector]:
     """Pools that are one block too small, because of the null block or of the prompt itself."""
     for window in (1, 2, 3, 4):
@@ -376,7 +389,13 @@ def tight() -> Iterator[Vector]:
 
 def vectors() -> tuple[Vector, ...]:
     """One vector for each class of admissions, then those about windows."""
-    return (*_contents(), *(_vector(*each, None) for each in windows()), *hits_under_windows(), *tight())
+    return (
+        *_contents(),
+        *(_vector(*each, None) for each in windows()),
+        *hits_under_windows(),
+        *other_keys_under_windows(),
+        *tight(),
+    )
 
 
 def _contents() -> Iterator[Vector]:
