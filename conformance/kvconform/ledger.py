@@ -141,6 +141,16 @@ class Ledger:
         if start < stop:
             self.claims[block] = self.layout.content(seq.prefixes[stop - 1], index)
 
+    def holding(self, seq: Seq, positions: Iterable[int]) -> tuple[tuple[Device, int], ...]:
+        """The blocks in which the sequence's row has these positions, in each group of layers, with their device."""
+        row, groups = self.rows.get(seq.id), self.layout.groups
+        if row is None:
+            return ()
+        first = [position // self.block_size * groups for position in positions]
+        entries = dict.fromkeys(index for at in first for index in range(at, at + groups))
+        named = [row.blocks[index] for index in entries if index < len(row.blocks)]
+        return tuple((row.device, block) for block in named if block != NULL)
+
     # -- contents --------------------------------------------------------------------------------------------
 
     def content(self, device: Device, block: int) -> list[int]:

@@ -14,6 +14,7 @@ from kvconform.driver import Driver, Outcome
 from kvconform.features import shape, used
 from kvconform.judge import Judge, Tally, Violation
 from kvconform.ledger import Ledger
+from kvconform.picture import Picture, draw
 from kvconform.rows import NULL
 from kvconform.world import World
 from kvspec.laws import CATALOGUE, Law
@@ -71,7 +72,9 @@ class Run:
     """A manager under observation from its start on.
 
     without: capabilities that must not be used. laws: those to be judged. record: keep what was observed after each
-    operation (for reports; costs time). Raises AdapterMistake where the adapter's `start` raises anything.
+    operation, and a picture of it (for reports; costs time).
+
+    Raises AdapterMistake where the adapter's `start` raises anything.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class Run:
         self.judge = Judge(adapter, self.world, self.ledger, self.driver, laws)
         self.operations: list[Operation] = []
         self.entries: list[Entry] = []
+        self.pictures: list[Picture] = []  # of the start, after each operation, and at the end of a run
         self.found: list[Found] = []
         self.over = False
         self.refused: set[tuple[str, int]] = set()  # operations on groups refused since anything else succeeded
@@ -102,6 +106,8 @@ class Run:
         self._shape: frozenset[str] = frozenset()
         self._record = record
         self._note(self.judge.begin())
+        if record:
+            self.pictures.append(draw(0, self.driver))
 
     @property
     def tally(self) -> Tally:
@@ -136,6 +142,7 @@ class Run:
             self.entries.append(
                 Entry(op, outcome, self.judge.counts, rows, lanes, reserved, self.judge.bench.reclaimable, list(found))
             )
+            self.pictures.append(draw(len(self.operations), self.driver, outcome))
         if found:
             self._note(found)
         self._remember(op, outcome)
@@ -181,6 +188,8 @@ class Run:
             self.apply(op)
         if spend and not self.over:
             self._spend()
+        if recording:
+            self.pictures.append(draw(None, self.driver))
         del self.operations[traced:]
         self.over, self._record = True, recording
 

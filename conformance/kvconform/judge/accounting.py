@@ -58,7 +58,8 @@ class Accounting:
             else:
                 what = f"{t.op.op} gave more blocks of the {device.value} pool back than lost their last owner"
             counted = f"free count changes by {ended}", f"free count changed by {growth}"
-            bench.report(law, (what, *counted), place=device.value)
+            blocks = tuple((device, block) for block in taken)
+            bench.report(law, (what, *counted), place=device.value, blocks=blocks)
 
     def double_free_reported(self, t: Transition) -> None:
         """The manager itself complained of a double free during a legal operation."""
@@ -105,7 +106,8 @@ class Accounting:
                 block, _, _, named = cases[at]
                 trouble = f" {named} times" if named > 1 else ", which the pool does not have"
                 what = f"the row of sequence {change.seq.id} names block {block}{trouble}"
-                bench.report(law, (what, f"numbers from {first} to {last}, each once in a row", f"row {row}"))
+                expected = f"numbers from {first} to {last}, each once in a row"
+                bench.report(law, (what, expected, f"row {row}"), blocks=((change.after.device, block),))
 
     def blocks(self, t: Transition, touched: dict[Device, set[int]]) -> None:
         """Refcounts and free set agree with the owners, for these blocks; what is seen of them is kept."""
@@ -142,7 +144,7 @@ class Accounting:
             block, (refcount, owners) = list(seen)[at], cases[at]
             what = f"the refcount of {device.value} block {block} is not its number of owners"
             expected = f"{owners} (sequences {sorted(owned.get(block, ()))})"
-            bench.report(law, (what, expected, f"{refcount}"), place=device.value)
+            bench.report(law, (what, expected, f"{refcount}"), place=device.value, blocks=((device, block),))
 
     def _free_set(self, device: Device, blocks: Iterable[int]) -> Mapping[int, int]:
         """Judge these blocks' places in the free set; how often it lists whatever it lists."""
@@ -161,7 +163,8 @@ class Accounting:
             _, _, times, classified = cases[at]
             what = f"{device.value} block {numbers[at]} is {_fate(times, classified)}"
             expected = f"in the free set {1 - classified} times"
-            bench.report(law, (what, expected, f"{times} times"), place=device.value)
+            marked = ((device, numbers[at]),)
+            bench.report(law, (what, expected, f"{times} times"), place=device.value, blocks=marked)
         return listed
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from kvconform.adapter import Adapter, Group, Seq
 from kvconform.demand import NO_NULL, Demands, NullUse
@@ -21,6 +22,9 @@ from kvspec.vocabulary import Capability, Config, Device, Guard, Operation, Verd
 
 Explanation = tuple[str, str, str]
 """What is wrong, what was expected, what was observed."""
+
+Blocks = tuple[tuple[Device, int], ...]
+"""Physical blocks, each with the device of its pool."""
 
 Numbers = tuple[object, ...]
 """A case of a law: the values of its fields, in their order; those with defaults may be missing at the end."""
@@ -38,7 +42,8 @@ RESERVED, TO_BE_RESERVED = NullUse(reserved=1), NullUse(first_use=1)
 @dataclass(frozen=True)
 class Violation:
     """One law broken by one operation. error: the class of the exception that showed it, else empty. place: the pool
-    that it was seen in, where the law is about one.
+    that it was seen in, where the law is about one. blocks: those that are not as they should be, where it is about
+    some.
     """
 
     law: Law
@@ -48,6 +53,7 @@ class Violation:
     observed: str
     error: str = ""
     place: str = ""
+    blocks: Blocks = ()
 
 
 @dataclass
@@ -86,6 +92,14 @@ class RowChange:
             self.fresh = [(i, b) for i, b in enumerate(new) if i >= kept or old[i] != b]
         if NULL in new:
             self.fresh = [(i, b) for i, b in self.fresh if b != NULL]
+
+    def differing(self) -> Blocks:
+        """The blocks that only one of the two rows names, or that they name in different places."""
+        rows = [[(row.device, block) for block in row.blocks] if row else [] for row in (self.before, self.after)]
+        pairs = zip_longest(*rows)
+        return tuple(
+            dict.fromkeys(one for pair in pairs if pair[0] != pair[1] for one in pair if one and one[1] != NULL)
+        )
 
     def only_gives_up(self, layout: Layout) -> bool:
         """Whether nothing happened but that entries which the window has left behind stand for no block now."""
@@ -225,9 +239,11 @@ class Bench:
             self.tally.checks[law_id] += checked
         return [at for at, holds in enumerate(answers) if holds is False] if False in answers else []
 
-    def report(self, law_id: str, explanation: Explanation, error: str = "", place: str = "") -> None:
+    def report(
+        self, law_id: str, explanation: Explanation, error: str = "", place: str = "", blocks: Blocks = ()
+    ) -> None:
         """The operation at hand was found to break this law."""
-        self.found.append(Violation(self._verdicts[law_id].law, self.op, *explanation, error, place))
+        self.found.append(Violation(self._verdicts[law_id].law, self.op, *explanation, error, place, blocks))
 
     def broken(self, law_id: str) -> bool:
         """Whether the operation at hand was found to break this law."""

@@ -23,7 +23,9 @@ class Data:
                 way = "copy" if arrival.copy else "swap"
                 what = f"sequence {arrival.seq.id} does not find its KV after a {way}"
                 observed = f"{arrival.wrong} slots with another content"
-                self.bench.report(law, (what, "every readable slot has its old content", observed))
+                ledger = self.bench.ledger
+                blocks = ledger.holding(arrival.seq, ledger.wrong_slots(arrival.seq))
+                self.bench.report(law, (what, "every readable slot has its old content", observed), blocks=blocks)
         for writing in t.outcome.writings:
             self._written(writing)
         for seq in t.outcome.moved:
@@ -31,7 +33,9 @@ class Data:
             if not self.bench.holds("data.read-back", len(wrong), seq.computed):
                 what = f"sequence {seq.id} reads KV that is not its own"
                 expected = f"its own tokens' KV at positions 0 to {seq.computed - 1}"
-                self.bench.report("data.read-back", (what, expected, f"another content at positions {wrong[:8]}"))
+                observed = f"another content at positions {wrong[:8]}"
+                blocks = self.bench.ledger.holding(seq, wrong)
+                self.bench.report("data.read-back", (what, expected, observed), blocks=blocks)
 
     def _written(self, writing: Writing) -> None:
         device = home(writing.seq)
@@ -40,7 +44,7 @@ class Data:
             what = f"sequence {writing.seq.id} wrote over a slot that sequence {reader.id} reads"
             observed = f"slot {slot} of {device.value} block {block} changed"
             explanation = what, "a copy-on-write before writing to a shared block", observed
-            self.bench.report("data.exclusive-write", explanation)
+            self.bench.report("data.exclusive-write", explanation, blocks=((device, block),))
         for block, strangers in writing.strangers.items():
             self.table.tenancy(writing.seq, strangers, device, block)
 

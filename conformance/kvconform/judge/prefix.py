@@ -111,7 +111,7 @@ class Prefix:
 
     def _hit(self, seq: Seq, taken: int, cached: Cached) -> None:
         bench, layout, row = self.bench, self.layout, self.bench.ledger.rows[seq.id]
-        strange, unwritten, stale = set[int](), set[int](), 0
+        strange, unwritten, stale = set[int](), set[int](), list[int]()
         for index in range(layout.length(taken)):
             block = row.blocks[index] if index < len(row.blocks) else NULL
             start = layout.start(index)
@@ -123,19 +123,31 @@ class Prefix:
                     (unwritten if found == GARBAGE or self._left(block, index, seq) else strange).add(position)
             whole = block != NULL and stop == start + self.size
             if whole and layout.content(seq.prefixes[stop - 1], index) in cached.stale:
-                stale += not self._promised(seq, block, index, stop - 1)
-        for law, numbers, what in (
-            ("prefix.hit-exact", (taken, len(strange)), f"KV of another prefix at positions {sorted(strange)[:8]}"),
+                stale += [] if self._promised(seq, block, index, stop - 1) else [stop - 1]
+        for law, numbers, where, what in (
+            (
+                "prefix.hit-exact",
+                (taken, len(strange)),
+                strange,
+                f"KV of another prefix at positions {sorted(strange)[:8]}",
+            ),
             (
                 "prefix.hit-computed",
                 (taken, 0, len(unwritten)),
+                unwritten,
                 f"KV never written at positions {sorted(unwritten)[:8]}",
             ),
-            ("prefix.reset", (taken, 0, 0, stale), f"{stale} blocks computed before the index was reset"),
+            (
+                "prefix.reset",
+                (taken, 0, 0, len(stale)),
+                stale,
+                f"{len(stale)} blocks computed before the index was reset",
+            ),
         ):
             if not bench.holds(law, *numbers):
                 told = f"sequence {seq.id} took {taken} tokens over from the prefix cache that it must not"
-                bench.report(law, (told, "the computed KV of just this prefix", what))
+                blocks = bench.ledger.holding(seq, sorted(where))
+                bench.report(law, (told, "the computed KV of just this prefix", what), blocks=blocks)
 
     def _promised(self, seq: Seq, block: int, index: int, position: int) -> bool:
         """Whether a sequence that runs in the next step writes just this there."""
@@ -231,4 +243,5 @@ class Prefix:
             ),
         ):
             if not self.bench.holds(law, *numbers):
-                self.bench.report(law, (f"{t.op.op} handed out cached block {block}", wanted, told))
+                what = f"{t.op.op} handed out cached block {block}"
+                self.bench.report(law, (what, wanted, told), blocks=((Device.GPU, block),))

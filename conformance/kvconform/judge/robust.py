@@ -67,7 +67,8 @@ class Robust:
             left = f"rows of sequences {rows} changed" if rows else f"blocks of the {', '.join(lost)} pool are gone"
             left = f"refcounts of blocks {moved[:8]} changed" if moved else left
             explanation = f"{t.op.op} {fate} and left something behind", "counts and rows as they were", left
-            self.bench.report("robust.atomic-failure", explanation)
+            blocks = tuple((Device.GPU, block) for block in moved)
+            self.bench.report("robust.atomic-failure", explanation, blocks=blocks)
 
     def _set_aside(self, device: Device, t: Transition) -> int:
         """1 where the operation has set the null block of this pool aside."""

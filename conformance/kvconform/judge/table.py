@@ -31,7 +31,7 @@ class Table:
             if not bench.holds(law, named, not self._explained(t, change)):
                 what = f"{t.op.op} changed the row of sequence {change.seq.id}, which it is not about"
                 before, after = (shown(row.blocks) if row else None for row in (change.before, change.after))
-                bench.report(law, (what, f"row {before}", f"row {after}"))
+                bench.report(law, (what, f"row {before}", f"row {after}"), blocks=change.differing())
         if not others and len(bench.ledger.rows) > len(t.named):
             changed = False
             bench.holds(law, named, changed)  # one case stands for all the rows that are as they were: they are alike
@@ -100,7 +100,8 @@ class Table:
             times, refcount = cases[at]
             what = f"the row of sequence {change.seq.id} names {device.value} block {blocks[at]}, which is not held"
             observed = f"{'in' if times else 'not in'} the free set, refcount {refcount}"
-            bench.report(law, (what, "not in the free set, refcount at least 1", observed))
+            expected = "not in the free set, refcount at least 1"
+            bench.report(law, (what, expected, observed), blocks=((device, blocks[at]),))
 
     def _announced(self, change: RowChange) -> None:
         assert change.after is not None
@@ -155,4 +156,4 @@ class Table:
         pair = f"sequences {seq.id} and {strangers[0].id}"
         what = f"{pair} share a written slot of {where} and must read different KV there"
         explanation = what, "a slot of its own for each", f"both rows name {where}"
-        self.bench.report("table.no-alias", explanation)
+        self.bench.report("table.no-alias", explanation, blocks=((device, block),))

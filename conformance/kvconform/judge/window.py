@@ -53,7 +53,8 @@ class Sliding:
             observed = (
                 f"{numbers[0]} times in the free set, {free} of {total} blocks free, named by {len(readers)} rows"
             )
-            bench.report("window.null", (what, expected, observed + ("" if kept else ", and given up")))
+            observed += "" if kept else ", and given up"
+            bench.report("window.null", (what, expected, observed), blocks=((Device.GPU, block),))
 
     def _listed(self, block: int) -> int:
         """How often the free set lists it; 0 where that is not shown, or would cost too much."""

@@ -22,6 +22,7 @@ from kvconform.report.model import (
     TargetLine,
     ViolationLine,
 )
+from kvconform.report.story import setting, tell
 from kvconform.run import Run
 from kvspec.laws import CATALOGUE_VERSION
 from kvspec.vocabulary import Capability
@@ -40,7 +41,7 @@ def build(result: Result, out: Path, start: Callable[..., Run]) -> Report:
         duration_s=round(result.seconds, 3),
         operations=result.tally.operations,
         laws=[
-            LawLine(j.law.id, j.law.level.value, j.verdict, j.checks, j.reason)  # type: ignore[arg-type]
+            LawLine(j.law.id, j.law.level.value, j.verdict, j.checks, j.reason, j.law.statement)  # type: ignore[arg-type]
             for j in laws
         ],
         violations=[_violation(finding, result, out, start) for finding in result.findings],
@@ -70,8 +71,9 @@ def _coverage(result: Result) -> CoverageLine:
 
 def _violation(finding: Finding, result: Result, out: Path, start: Callable[..., Run]) -> ViolationLine:
     path = out / f"{finding.violation.law.id}-{finding.fingerprint}-{_slug(result.target.spec)}.jsonl"
+    run = _again(finding, start)
     try:
-        save(finding, result, path, start)
+        save(finding, result, path, run)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
     violation = finding.violation
@@ -90,6 +92,12 @@ def _violation(finding: Finding, result: Result, out: Path, start: Callable[...,
         features=sorted(finding.features),
         fault_class=likely_classes(violation.law.id),
         probe=finding.probe,
+        statement=violation.law.statement,
+        setting=setting(finding.config),
+        story=[tell(op) for op in finding.operations],
+        frames=run.pictures,
+        marked=[(device.value, block) for device, block in violation.blocks],
+        trace_file=str(path),
     )
 
 
@@ -98,8 +106,8 @@ def _slug(spec: str) -> str:
     return re.sub(r"[^\w.@-]+", "-", spec)
 
 
-def save(finding: Finding, result: Result, path: Path, start: Callable[..., Run]) -> None:
-    """Write the finding's trace, with what was observed at each operation."""
+def save(finding: Finding, result: Result, path: Path, run: Run) -> None:
+    """Write the finding's trace, with what was observed at each operation. run: its operations, recorded."""
     violation = finding.violation
     header: dict[str, object] = {
         "target": result.target.spec,
@@ -115,14 +123,18 @@ def save(finding: Finding, result: Result, path: Path, start: Callable[..., Run]
     if finding.workload is not None:
         work = finding.workload
         header["workload"] = {"requests": [[r.prompt, r.output] for r in work.requests], "lookahead": work.lookahead}
-    trace.write(path, header, finding.config, _observed(finding, start))
+    lines = [trace.entry_to_json(entry) for entry in run.entries]
+    lines += [trace.operation_to_json(op) for op in finding.operations[len(lines) :]]
+    trace.write(path, header, finding.config, lines)
 
 
-def _observed(finding: Finding, start: Callable[..., Run]) -> list[dict[str, object]]:
+def _again(finding: Finding, start: Callable[..., Run]) -> Run:
+    """The finding's operations once more, recorded."""
     run = start(finding.config, record=True)
     for op in finding.operations:
         if run.over or run.why_not(op) is not None:
             break
         run.apply(op)
-    lines = [trace.entry_to_json(entry) for entry in run.entries]
-    return lines + [trace.operation_to_json(op) for op in finding.operations[len(lines) :]]
+    if finding.probe == "finish" and not run.over:
+        run.finish()
+    return run

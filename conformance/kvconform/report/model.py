@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from kvconform.picture import Picture
+
 SCHEMA = "kvconform/report@1"
 
 LawVerdict = Literal["holds", "violated", "known", "not-exercised", "not-applicable"]
@@ -29,18 +31,21 @@ class TargetLine(msgspec.Struct):
 
 
 class LawLine(msgspec.Struct):
-    """One law: its verdict, how often it was checked, and why where it does not hold."""
+    """One law: its verdict, how often it was checked, why where it does not hold, and what it states."""
 
     id: str
     level: str
     verdict: LawVerdict
     checks: int
     reason: str = ""
+    statement: str = ""
 
 
 class ViolationLine(msgspec.Struct):
     """One finding. step: the number (from 1) of the operation in the trace at which the law broke. probe: what beyond
-    the trace shows it, if anything.
+    the trace shows it, if anything. statement: the law in words; setting, story: the configuration and each operation
+    in words. frames: what the pools looked like at the start, after each operation, and, where the end of the run shows
+    it, then. marked: the blocks that are not as they should be, as [device, number]. trace_file: where the trace is.
     """
 
     law: str
@@ -57,6 +62,12 @@ class ViolationLine(msgspec.Struct):
     features: list[str] = []
     fault_class: list[str] = []
     probe: str = ""
+    statement: str = ""
+    setting: str = ""
+    story: list[str] = []
+    frames: list[Picture] = []
+    marked: list[tuple[str, int]] = []
+    trace_file: str = ""
 
 
 class GuardLine(msgspec.Struct):
