@@ -13,6 +13,7 @@ from kvconform import __version__, faults
 from kvconform.adapter import capabilities_of
 from kvconform.errors import TargetError, UsageError
 from kvconform.reference import ReferenceAdapter
+from kvconform.reference_told import ToldReference
 from kvconform.reference_try import TryReference
 from kvspec.vocabulary import Capability
 
@@ -31,8 +32,11 @@ def plain_table(*titles: str) -> Table:
 def targets() -> list[dict[str, Any]]:
     """Every target that ships with the kit, one row a version."""
     rows = [_row("reference", __version__, capabilities_of(ReferenceAdapter()), "the reference manager, kvref")]
-    faces = "kvref, asked by trying: no guards, swap or fork; chunks and drafts"
-    rows.append(_row("reference-try", __version__, capabilities_of(TryReference()), faces))
+    for face, words in (
+        (TryReference, "kvref, asked by trying: no guards, swap or fork; chunks and drafts"),
+        (ToldReference, "kvref, for an engine that keeps its own block tables, and asks before it forks"),
+    ):
+        rows.append(_row(face.name, __version__, capabilities_of(face()), words))
     rows += _engines()
     for fault in faults.CATALOGUE.values():
         offered = capabilities_of(fault.adapter()())

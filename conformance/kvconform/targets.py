@@ -15,10 +15,11 @@ from kvconform import __version__, faults
 from kvconform.adapter import Adapter, AdapterMistake, capabilities_of
 from kvconform.errors import TargetError, UsageError
 from kvconform.reference import ReferenceAdapter
+from kvconform.reference_told import ToldReference
 from kvconform.reference_try import TryReference
 
-REFERENCES: dict[str, type[Adapter]] = {face.name: face for face in (ReferenceAdapter, TryReference)}
-"""The faces of kvref by name: the one that is asked by guards, and the one that is asked by trying."""
+REFERENCES: dict[str, type[Adapter]] = {face.name: face for face in (ReferenceAdapter, TryReference, ToldReference)}
+"""The faces of kvref by name: asked by guards, asked by trying, and for an engine that keeps rows of its own."""
 
 
 @dataclass

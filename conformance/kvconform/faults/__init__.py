@@ -5,11 +5,13 @@ Each is kvref with one decision changed. The kit does not know them: it finds th
 
 from __future__ import annotations
 
-from kvconform.faults import blocks, cache, guards, prefix, window
+from kvconform.faults import blocks, cache, counting, guards, prefix, showing, window
 from kvconform.faults.base import Fault
 
 CATALOGUE: dict[str, Fault] = {
-    fault.name: fault for fault in (*guards.FAULTS, *blocks.FAULTS, *prefix.FAULTS, *cache.FAULTS, *window.FAULTS)
+    fault.name: fault
+    for area in (guards, counting, blocks, showing, prefix, cache, window)
+    for fault in area.FAULTS
 }
 
 __all__ = ["CATALOGUE", "Fault"]

@@ -15,7 +15,7 @@ from kvconform.reference_try import TryReference
 class Fault:
     """One wrong manager. name: `fault:NAME` on the command line. fault_class: see docs/faults.md. laws: every one of
     them must be reported (others may be). what: what it does wrong. resembles: where the like was seen. manager: the
-    wrong manager.
+    wrong manager. driven_by: the adapter of the reference that drives it, None for the one of its interface.
     """
 
     name: str
@@ -24,14 +24,19 @@ class Fault:
     what: str
     resembles: str
     manager: type[kvref.BlockManager] | type[kvref.RequestManager]
+    driven_by: type[ReferenceAdapter] | None = None
 
     @property
     def face(self) -> str:
         """The target that it is a wrong version of."""
-        return "reference-try" if issubclass(self.manager, kvref.RequestManager) else "reference"
+        return self._face.name
+
+    @property
+    def _face(self) -> type[ReferenceAdapter] | type[TryReference]:
+        by_interface = TryReference if issubclass(self.manager, kvref.RequestManager) else ReferenceAdapter
+        return self.driven_by or by_interface
 
     def adapter(self) -> Callable[[], Adapter]:
         """A factory of adapters that drive the wrong manager, by the face of the reference that it has."""
-        face = TryReference if self.face == TryReference.name else ReferenceAdapter
         members = {"manager_class": self.manager, "name": f"fault:{self.name}", "__doc__": self.what}
-        return type("FaultAdapter", (face,), members)
+        return type("FaultAdapter", (self._face,), members)
