@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 WORKERS ?= 2
 
-.PHONY: help verify test lint types contracts check docs vectors vectors-check engines bench bench-edges clean
+.PHONY: help verify test lint types contracts check docs site examples vectors vectors-check engines bench bench-edges clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -38,6 +38,12 @@ check: test lint types contracts ## what CI runs
 
 docs: $(READY) ## write the pages of docs/ that come from data
 	$(BIN)/python docs/generate.py
+
+site: $(READY) ## the documentation as a site, in build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+examples: $(READY) ## find a smallest example of breaking each law again (minutes)
+	$(BIN)/python docs/find_examples.py
 
 vectors: $(READY) ## generate the edge cases again (minutes)
 	$(BIN)/kvconform vectors generate

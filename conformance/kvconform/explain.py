@@ -8,23 +8,15 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from kvconform import faults, vectors
-from kvconform.adapter import capabilities_of
+from kvconform import examples, faults
 from kvconform.errors import UsageError
+from kvconform.examples import Shown
 from kvconform.faults.classes import CLASSES
-from kvconform.finding import Finding
 from kvconform.listing import plain_table
 from kvconform.report.classes import likely_classes
-from kvconform.report.story import setting, tell
-from kvconform.run import Run
-from kvconform.shrink import Shrinker
-from kvconform.walk import Walk
-from kvspec.edges import vectors as edges
+from kvconform.report.drawing import drawing
+from kvconform.report.story import setting, tell, told_probe
 from kvspec.laws import CATALOGUE, CATALOGUE_VERSION, Law
-from kvspec.vocabulary import Capability, Config
-
-SEARCH = 400
-"""Runs of the walk in which an example must show."""
 
 
 def catalogue_json() -> dict[str, Any]:
@@ -75,8 +67,43 @@ def laws_markdown() -> str:
         breakers = [f"`fault:{fault.name}`" for fault in faults.CATALOGUE.values() if law.id in fault.laws]
         lines += ["", f"## {law.id}", "", f"**{law.level.value}**, judged on {_scope(law)}. {law.statement}", ""]
         lines += [f"- Why: {law.source}", f"- Needs: {_needs(law)}", f"- Proved: {proof}"]
-        lines += [f"- Broken on purpose by: {', '.join(breakers)}"] if breakers else []
+        lines += [f"- Broken on purpose by: {', '.join(breakers)}", "", *_smallest_markdown(law)]
     return "\n".join(lines) + "\n"
+
+
+def _smallest_markdown(law: Law) -> list[str]:
+    """The smallest example of breaking the law, told and drawn."""
+    shown = examples.show(examples.load(law.id))
+    fault, violation = shown.example.fault, shown.violation
+    return [
+        f"A smallest way to break it, by `fault:{fault.name}` ({_lowered(fault.what)}), with "
+        f"{setting(shown.example.file.config)}:",
+        "",
+        *[f"{number}. {line}" for number, line in enumerate(_story(shown), 1)],
+        "",
+        f"What is wrong then: {violation.message}. Expected: {violation.expected}. Observed: {violation.observed}.",
+        "",
+        f"![{law.id}: before and after]({drawing_path(law.id)})",
+    ]
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:].rstrip(".")
+
+
+def drawing_path(law_id: str) -> str:
+    """Where the drawing of a law's example is, as seen from docs/."""
+    return f"images/laws/{law_id}.svg"
+
+
+def law_drawing(law_id: str) -> str:
+    """The pools before and after the operation by which the law's example breaks it."""
+    shown = examples.show(examples.load(law_id))
+    pictures, story = shown.pictures, _story(shown)
+    last = len(pictures) - 1
+    scenes = [(f"after {at}. {story[at - 1]}" if at else "at the start", pictures[at]) for at in range(last + 1)]
+    marked = [(device.value, block) for device, block in shown.violation.blocks]
+    return drawing(f"{law_id}, broken", scenes[-2:], shown.example.file.config.block_size, marked)
 
 
 def proved_by(law_id: str) -> str:
@@ -145,42 +172,19 @@ def _needs(law: Law) -> str:
 
 
 def _example(law: Law, console: Console) -> None:
-    fault = next((fault for fault in faults.CATALOGUE.values() if law.id in fault.laws), None)
-    if fault is None:
-        console.print("example  no fault of the catalogue is kept for this law")
-        return
-    finding = smallest(law, fault)
+    shown = examples.show(examples.load(law.id))
+    fault, config, violation = shown.example.fault, shown.example.file.config, shown.violation
     console.print(f"example  fault:{fault.name}: {escape(fault.what)}")
-    if finding is None:
-        console.print("         (not shown within the search that this command allows itself)")
-        return
-    console.print(f"         with {setting(finding.config)}:")
-    for number, op in enumerate(finding.operations, 1):
-        console.print(f"         {number}. {escape(tell(op))}")
-    console.print(f"         expected  {escape(finding.violation.expected)}")
-    console.print(f"         observed  {escape(finding.violation.observed)}")
+    console.print(f"         with {setting(config)}:")
+    for number, line in enumerate(_story(shown), 1):
+        console.print(f"         {number}. {escape(line)}")
+    console.print(f"         {escape(violation.message)}")
+    console.print(f"         expected  {escape(violation.expected)}")
+    console.print(f"         observed  {escape(violation.observed)}")
     console.print(f"try      kvconform check fault:{fault.name}")
 
 
-def smallest(law: Law, fault: faults.Fault) -> Finding | None:
-    """A smallest trace on which the fault breaks the law, found now: by the vectors, else by the walk."""
-    adapter = fault.adapter()()
-    capabilities: frozenset[Capability] = capabilities_of(adapter)
-
-    def start(config: Config) -> Run:
-        return Run(adapter, config)
-
-    shrinker = Shrinker(start, adapter.domain)
-    best: list[Finding] = []
-    for vector in edges.load().vectors:
-        raws = vectors.raws(vectors.play(start, vector, adapter, capabilities))
-        best += [found for raw in raws if raw.violation.law is law and (found := shrinker.shrink(raw))]
-        if len(best) > 2:
-            break
-    walk = Walk(adapter, start, capabilities, seed=0)
-    for number in range(SEARCH):
-        if best:
-            break
-        _, raws = walk.one(number)
-        best += [found for raw in raws if raw.violation.law is law and (found := shrinker.shrink(raw))]
-    return min(best, key=lambda f: (len(f.operations), f.config.num_gpu_blocks), default=None)
+def _story(shown: Shown) -> list[str]:
+    """The example in words, one line an operation; what shows it beyond them comes last."""
+    then = told_probe(str(shown.example.file.header.get("probe", "")))
+    return [*map(tell, shown.example.file.operations), *([then] if then else [])]

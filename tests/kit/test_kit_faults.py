@@ -19,8 +19,16 @@ from kvconform.targets import resolve
 from kvspec.laws import CATALOGUE
 
 MOST_OPERATIONS = 8
-DEEP = {"match-remembered": 20, "evicted-stays-indexed": 12, "evicts-newest-first": 9, "reset-republished": 9}
-"""Faults that need a hit, an eviction and another hit, or several evictions: how long their smallest traces may be."""
+DEEP = {
+    "match-remembered": 20,
+    "evicted-stays-indexed": 12,
+    "evicts-newest-first": 9,
+    "reset-republished": 9,
+    "preempted-waits-for-ever": 16,
+}
+"""Faults that need a hit, an eviction and another hit, several evictions, or a workload until it is stuck: how long
+their smallest traces may be.
+"""
 
 
 def report_of(fault: faults.Fault, out: Path) -> Report:

@@ -9,9 +9,7 @@ from kvconform.faults import blocks, cache, counting, guards, prefix, showing, w
 from kvconform.faults.base import Fault
 
 CATALOGUE: dict[str, Fault] = {
-    fault.name: fault
-    for area in (guards, counting, blocks, showing, prefix, cache, window)
-    for fault in area.FAULTS
+    fault.name: fault for area in (guards, counting, blocks, showing, prefix, cache, window) for fault in area.FAULTS
 }
 
 __all__ = ["CATALOGUE", "Fault"]

@@ -1,4 +1,4 @@
-"""Managers whose books are right and that show, copy or move something else; and those that do not do the same twice."""
+"""Managers whose books are right, and that show, copy or move something else, or do not do the same twice."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from kvconform import __version__, trace
+from kvconform import __version__, progress, trace
 from kvconform.check import Result, environment, judged, overall
 from kvconform.errors import UsageError
 from kvconform.finding import Finding
@@ -25,7 +25,7 @@ from kvconform.report.model import (
 from kvconform.report.story import setting, tell
 from kvconform.run import Run
 from kvspec.laws import CATALOGUE_VERSION
-from kvspec.vocabulary import Capability
+from kvspec.vocabulary import Capability, Config, Operation
 
 
 def build(result: Result, out: Path, start: Callable[..., Run]) -> Report:
@@ -71,7 +71,7 @@ def _coverage(result: Result) -> CoverageLine:
 
 def _violation(finding: Finding, result: Result, out: Path, start: Callable[..., Run]) -> ViolationLine:
     path = out / f"{finding.violation.law.id}-{finding.fingerprint}-{_slug(result.target.spec)}.jsonl"
-    run = _again(finding, start)
+    run = recorded(start, finding.config, finding.operations, finding.probe)
     try:
         save(finding, result, path, run)
     except OSError as error:
@@ -128,13 +128,15 @@ def save(finding: Finding, result: Result, path: Path, run: Run) -> None:
     trace.write(path, header, finding.config, lines)
 
 
-def _again(finding: Finding, start: Callable[..., Run]) -> Run:
-    """The finding's operations once more, recorded."""
-    run = start(finding.config, record=True)
-    for op in finding.operations:
+def recorded(start: Callable[..., Run], config: Config, operations: Iterable[Operation], probe: str) -> Run:
+    """The operations once more, as far as they go, recorded. probe: what beyond them showed the violation."""
+    run = start(config, record=True)
+    if probe == progress.PROBE:
+        run.leave_out(progress.VERDICT_LAWS)
+    for op in operations:
         if run.over or run.why_not(op) is not None:
             break
         run.apply(op)
-    if finding.probe == "finish" and not run.over:
+    if probe == "finish" and not run.over:
         run.finish()
     return run

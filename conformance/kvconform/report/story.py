@@ -75,6 +75,17 @@ def tell(op: Operation) -> str:
     return "drop the prefix index" if isinstance(op, ResetIndex) else "reset everything"
 
 
+def told_probe(probe: str) -> str:
+    """What beyond the operations of a trace shows a violation; empty where nothing does."""
+    words = {
+        "": "",
+        "finish": "the run ends: step, free everybody, spend every block",
+        "progress": "the scheduler goes on, and nothing can move any more",
+        "repeat": "the same operations once more, from the start",
+    }
+    return words[probe] if probe in words else f"bad input: {probe.partition(':')[2]}"
+
+
 def _step(op: Step) -> str:
     if not op.tokens:
         return "step: nothing new"

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from kvconform.faults.classes import CLASSES
 from kvconform.report.model import LawLine, Report, ViolationLine
-from kvconform.report.story import many, setting, tell
+from kvconform.report.story import many, setting, tell, told_probe
 from kvconform.trace import config_from_json, operation_from_json
 from kvspec.laws import CATALOGUE
 
@@ -43,7 +43,7 @@ def _finding(number: int, v: ViolationLine, console: Console) -> None:
         here = at == v.step and not v.probe
         console.print(f"  {'[red]->[/]' if here else '  '} {at}. {escape(tell(operation_from_json(op)))}")
     if v.probe:
-        console.print(f"     then: {_probe(v.probe)}")
+        console.print(f"     then: {told_probe(v.probe)}")
     console.print(f"\n  [bold]{escape(v.message)}[/]")
     console.print(f"  expected  {escape(v.expected)}")
     console.print(f"  observed  {escape(v.observed)}")
@@ -52,16 +52,6 @@ def _finding(number: int, v: ViolationLine, console: Console) -> None:
         console.print(f"  classes   {told}")
     console.print(f"  found by  {v.found_by}, fingerprint {v.fingerprint}")
     console.print(f"  reproduce {escape(v.reproduce)}\n", soft_wrap=True)
-
-
-def _probe(probe: str) -> str:
-    if probe == "finish":
-        return "the run ends: step, free everybody, spend every block"
-    if probe == "progress":
-        return "the scheduler goes on, and nothing can move any more"
-    if probe == "repeat":
-        return "the same operations once more"
-    return f"bad input: {probe.partition(':')[2]}"
 
 
 def _laws(report: Report, console: Console) -> None:
