@@ -53,6 +53,10 @@ TargetArgument = Annotated[
     ),
 ]
 JsonOption = Annotated[Optional[Path], typer.Option("--json", metavar="FILE", help="Write the result as JSON.")]  # noqa: UP045
+HtmlOption = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--html", metavar="FILE", help="Write the report as one HTML file, with drawings; no network needed."),
+]
 
 
 def console() -> Console:
@@ -64,11 +68,15 @@ def console() -> Console:
 
 def write_json(path: Path | None, data: Any) -> None:
     """Write JSON, all or nothing. Raises UsageError where the file cannot be written."""
-    if path is None:
-        return
+    if path is not None:
+        write_bytes(path, msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file, all or nothing. Raises UsageError where it cannot be written."""
     try:
         partial = path.with_name(path.name + ".part")
-        partial.write_bytes(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
+        partial.write_bytes(data)
         partial.replace(path)
     except (OSError, ValueError) as error:  # ValueError: a path without a name, such as "."
         raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
@@ -124,6 +132,7 @@ def check(
     ] = [],  # noqa: B006
     strict: Annotated[bool, typer.Option("--strict", help="SHOULD laws count as MUST laws do.")] = False,
     json: JsonOption = None,
+    html: HtmlOption = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where findings and the report go.")] = DEFAULT_OUT,
 ) -> None:
     """Check a block manager against the specification."""
@@ -131,6 +140,7 @@ def check(
     from kvconform import choices
     from kvconform.guard import time_guard
     from kvconform.report import build, terminal
+    from kvconform.report import html as page
     from kvconform.report.progress import bar
     from kvconform.targets import resolve
 
@@ -138,6 +148,7 @@ def check(
     capabilities = choices.choose_capabilities(without)
     chosen = checking.choose_profile(profile)
     writable_file(json)
+    writable_file(html)
     folder = writable_folder(out)
     found = resolve(target)
     with bar() as report:
@@ -147,7 +158,30 @@ def check(
     document = build.build(result, folder, one.start)
     write_json(folder / "report.json", document)
     write_json(json, document)
+    drawn = page.render(document).encode()
+    for path in (folder / "report.html", html):
+        if path is not None:
+            write_bytes(path, drawn)
     terminal.show(document, console())
+    raise typer.Exit(EXIT[document.verdict])
+
+
+@app.command()
+def report(
+    file: Annotated[Path, typer.Argument(metavar="REPORT", help="A report, as check --json and --out write it.")],
+    html: HtmlOption = None,
+) -> None:
+    """Show a report again, or write it in other forms; the exit code is that of its verdict."""
+    from kvconform.report import html as page
+    from kvconform.report import terminal
+    from kvconform.report.reading import read
+
+    writable_file(html)
+    document = read(file)
+    if html is None:
+        terminal.show(document, console())
+    else:
+        write_bytes(html, page.render(document).encode())
     raise typer.Exit(EXIT[document.verdict])
 
 

@@ -45,7 +45,8 @@ class ViolationLine(msgspec.Struct):
     """One finding. step: the number (from 1) of the operation in the trace at which the law broke. probe: what beyond
     the trace shows it, if anything. statement: the law in words; setting, story: the configuration and each operation
     in words. frames: what the pools looked like at the start, after each operation, and, where the end of the run shows
-    it, then. marked: the blocks that are not as they should be, as [device, number]. trace_file: where the trace is.
+    it, then. marked: the blocks that are not as they should be, as [device, number]. then: what beyond the operations
+    shows it, in words. trace_file, test_file: where the trace and the pytest file are that show it again.
     """
 
     law: str
@@ -68,6 +69,8 @@ class ViolationLine(msgspec.Struct):
     frames: list[Picture] = []
     marked: list[tuple[str, int]] = []
     trace_file: str = ""
+    then: str = ""
+    test_file: str = ""
 
 
 class GuardLine(msgspec.Struct):
