@@ -20,7 +20,17 @@ NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"
 PATIENCE = 60.0
 """Seconds to wait for an answer: only a browser that hangs needs them."""
 
-KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "Tab": 9, "Enter": 13}
+KEYS = {
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+    "Home": 36,
+    "End": 35,
+    "Tab": 9,
+    "Enter": 13,
+    "Escape": 27,
+}
 """Keys without a character, with their codes."""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from zlib import crc32
 
 from kvconform.picture import BlockPicture, Picture, PoolPicture, SequencePicture
 from kvconform.report.model import (
@@ -20,7 +21,9 @@ from kvconform.report.model import (
     ViolationLine,
 )
 
-HOSTILE = "</script><script>window.harm = 1</script><img src=x onerror='window.harm = 2'><!--\u2028\u2029&amp;\"'{{data}}"
+HOSTILE = (
+    "</script><script>window.harm = 1</script><img src=x onerror='window.harm = 2'><!--\u2028\u2029&amp;\"'{{data}}"
+)
 """What a name or an error may say: none of it may become part of the page."""
 
 
@@ -84,7 +87,7 @@ def finding(law: str = "accounting.refcount", number: int = 0, **given: Any) -> 
         "step": 2,
         "trace": [{"op": "allocate", "group": 1, "seqs": [1], "tokens": [number]}, {"op": "free", "seq": 1}],
         "found_by": "walk",
-        "fingerprint": f"{number:04x}{abs(hash(law)) % 65536:04x}",
+        "fingerprint": f"{number:04x}{crc32(law.encode()) % 65536:04x}",
         "reproduce": "kvconform replay 'a b.jsonl' --on test:target",
         "features": ["fork", "swap"],
         "fault_class": ["C06", "C99"],
@@ -132,7 +135,7 @@ def report(*violations: ViolationLine, **given: Any) -> Report:
 
 
 def crowd(blocks: int, steps: int, sequences: int = 12, seed: int = 0) -> ViolationLine:
-    """A long trace in large pools: each step gives a block to somebody and takes one from somebody."""
+    """A long trace in large pools: each step gives a block to somebody. Another seed is another trace."""
     dice = random.Random(seed)
     rows: dict[int, list[int | None]] = {number: [] for number in range(1, sequences + 1)}
     free = list(range(blocks))
@@ -142,12 +145,14 @@ def crowd(blocks: int, steps: int, sequences: int = 12, seed: int = 0) -> Violat
             rows[dice.randint(1, sequences)].append(free.pop(dice.randrange(len(free))))
         held = {block: number for number, row in rows.items() for block in row if block is not None}
         gpu = pool(blocks, len(free), *(BlockPicture(block, "held", [number], 4, 4) for block, number in held.items()))
-        drawn.append(Picture(step, {"gpu": gpu, "cpu": pool(blocks, blocks)}, [sequence(n, row) for n, row in rows.items()]))
+        drawn.append(
+            Picture(step, {"gpu": gpu, "cpu": pool(blocks, blocks)}, [sequence(n, row) for n, row in rows.items()])
+        )
     return finding(
         "accounting.conservation",
         seed + 1000,
         step=steps,
-        trace=[{"op": "step", "tokens": {}}] * steps,
+        trace=[{"op": "step", "tokens": {"1": [seed]}}] * steps,
         story=[f"step: nothing new, number {number}" for number in range(1, steps + 1)],
         frames=drawn,
         marked=[("gpu", 3)],

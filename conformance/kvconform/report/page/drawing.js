@@ -56,9 +56,15 @@ function poolElement(context, device, pool) {
     "section",
     { class: "pool", "aria-label": `${name} pool, ${counted}` },
     heading,
-    tiles.length > 0 && el("div", { class: `tiles ${size}`, role: "list" }, tiles),
+    tiles.length > 0 && foldable(pool, size, el("div", { class: `tiles ${size}`, role: "list" }, tiles)),
     hidden > 0 && el("p", { class: "muted small" }, `${many(hidden, "free block")} not drawn`),
   );
+}
+
+/** A large pool with nothing in it need not be looked at. */
+function foldable(pool, size, tiles) {
+  if (size === "huge" || size === "large" || pool.blocks.some((block) => block.state !== "free")) return tiles;
+  return el("details", { class: "plain" }, el("summary", { class: "small" }, `all ${many(pool.blocks.length, "block")} free`), tiles);
 }
 
 function tile(context, device, block, size) {
@@ -79,6 +85,7 @@ function tile(context, device, block, size) {
     size !== "small" && block.refcount > 1 && el("span", { class: "count", "aria-hidden": "true" }, `×${block.refcount}`),
     size !== "small" && label && el("span", { class: "label", "aria-hidden": "true" }, label),
     roomy && block.state === "held" && slotCells(block, slots),
+    roomy && block.listed && el("span", { class: "both", "aria-hidden": "true" }, "free too"),
     marked && context.final && size !== "small" && el("span", { class: "flag" }, icon("alert")),
   );
 }

@@ -88,7 +88,7 @@ function action(event, findings, theme) {
 
 /** Go to what the address names; whether it names something that must be opened. */
 function visit(findings) {
-  const hash = decodeURIComponent(location.hash);
+  const { hash } = location;
   if (findings.visit(hash)) return true;
   const law = hash.startsWith("#law-") && document.getElementById(hash.slice(1));
   if (!law) return false;
