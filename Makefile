@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 WORKERS ?= 2
 
-.PHONY: help verify test lint types contracts check docs site examples vectors vectors-check engines bench bench-edges clean
+.PHONY: help verify test lint types contracts check docs site screenshot examples vectors vectors-check engines bench bench-edges clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -44,6 +44,9 @@ site: $(READY) ## the documentation as a site, in build/site; a warning is an er
 
 examples: $(READY) ## find a smallest example of breaking each law again (minutes)
 	$(BIN)/python docs/find_examples.py
+
+screenshot: $(READY) ## draw the picture of the HTML report in docs/images (needs a Chromium)
+	$(BIN)/python docs/screenshot.py
 
 vectors: $(READY) ## generate the edge cases again (minutes)
 	$(BIN)/kvconform vectors generate

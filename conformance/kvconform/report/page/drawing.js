@@ -10,7 +10,7 @@ const NAMED = { huge: 4, large: 3, medium: 1, small: 0 }; // owners of a block w
 const MOST_BANDS = 6;
 const MOST_CELLS = 16; // slots of a block that are drawn one by one; of more, a bar
 const MOST_ARROWS = 24; // beyond, the list in words has them all
-const MOST_CHANGES = 10; // told at once; the rest can be opened
+const MOST_CHANGES = 10; // told at once, or two more; the rest can be opened
 
 /** The picture of a step: pools, arrows, what changed, block tables. */
 function drawing(story, step) {
@@ -19,7 +19,9 @@ function drawing(story, step) {
   const { frame, before, own } = shown;
   const slots = story.config.block_size ?? 1;
   const changed = own ? differences(before, frame, slots) : { blocks: new Set(), sequences: new Set(), words: [] };
-  const context = { story, frame, slots, changed, ends: own ? transfers(frame) : [], final: step >= story.breaks };
+  const largest = Math.max(...Object.values(frame.pools).map((pool) => pool.blocks.length));
+  const size = SIZES.find(([most]) => largest <= most)[1];
+  const context = { size, story, frame, slots, changed, ends: own ? transfers(frame) : [], final: step >= story.breaks };
   const pools = el("div", { class: "pools" }, Object.entries(frame.pools).map(([device, pool]) => poolElement(context, device, pool)));
   const element = el("div", { class: "drawing" }, pools, changesElement(context, step, own), tablesElement(context));
   linkHighlights(element);
@@ -49,8 +51,8 @@ function poolElement(context, device, pool) {
   const counted = pool.free === null ? "free count not answered" : `${pool.free.toLocaleString("en")} of ${pool.total.toLocaleString("en")} free`;
   const heading = el("h4", {}, name, el("span", { class: "muted" }, pool.total ? counted : "no blocks"));
   if (!pool.total && !pool.blocks.length) return el("section", { class: "pool empty", "aria-label": `${name} pool` }, heading);
-  const size = SIZES.find(([most]) => pool.blocks.length <= most)[1];
-  const tiles = pool.blocks.map((block) => tile(context, device, block, size));
+  const { size } = context;
+  const tiles = pool.blocks.map((block) => tile(context, device, block));
   const hidden = pool.total - pool.blocks.length;
   return el(
     "section",
@@ -67,8 +69,8 @@ function foldable(pool, size, tiles) {
   return el("details", { class: "plain" }, el("summary", { class: "small" }, `all ${many(pool.blocks.length, "block")} free`), tiles);
 }
 
-function tile(context, device, block, size) {
-  const { story, slots, changed } = context;
+function tile(context, device, block) {
+  const { size, story, slots, changed } = context;
   const key = `${device} ${block.block}`;
   const marked = story.marked.has(key);
   const lookahead = block.state === "held" && !block.covered;
@@ -152,7 +154,8 @@ function changesElement(context, step, own) {
   });
   const told = [...moved, ...context.changed.words.map((words) => el("li", {}, words))];
   if (!told.length) return el("p", { class: "changes muted" }, "Nothing changed in the pools or block tables.");
-  const [first, rest] = [told.slice(0, MOST_CHANGES), told.slice(MOST_CHANGES)];
+  const cut = told.length > MOST_CHANGES + 2 ? MOST_CHANGES : told.length;
+  const [first, rest] = [told.slice(0, cut), told.slice(cut)];
   return el(
     "div",
     { class: "changes" },
