@@ -263,8 +263,23 @@ def test_an_outcome_that_was_never_seen_is_a_visible_zero(shown: Shown) -> None:
 
 def test_a_known_deviation_is_muted_and_says_so(shown: Shown) -> None:
     shown.report(REPORT)
-    assert shown.texts(".card.is-known .known") == ["known deviation"]
+    assert shown.texts(".card.is-known .known-badge") == ["known deviation"]
     assert len(shown.texts(".card:not(.is-known)")) == 2
+
+
+def test_the_ledger_is_shown_entry_by_entry_and_only_web_addresses_are_links(shown: Shown) -> None:
+    shown.report(REPORT)
+    entries = [
+        {"law": "table.live", "fingerprint": "ab12", "status": status, "reason": support.HOSTILE, "link": link,
+         "expires": "2027-03-31", "detail": "remove it"}
+        for status, link in (("still failing", "https://example.org/12"), ("stale", "javascript:harm()"), ("?", "#12"))
+    ]  # fmt: skip
+    shown.ask(f"document.getElementById('main').append(knownElement({msgspec.json.encode(entries).decode()}))")
+    assert shown.ask("[...document.querySelectorAll('.entry a')].map((a) => a.href)") == ["https://example.org/12"]
+    assert [text.split("ab12")[0] for text in shown.texts(".entry")] == [
+        "table.livestill failing", "table.livestale", "table.live?",
+    ]  # fmt: skip
+    assert all("until 2027-03-31" in text and support.HOSTILE in text for text in shown.texts(".entry"))
 
 
 def test_colours_follow_the_system_and_the_button(shown: Shown) -> None:
@@ -342,6 +357,15 @@ def test_buttons_copy_the_command(shown: Shown) -> None:
     shown.browser.click(".card .copyable button")
     shown.browser.wait("document.querySelector('.card .copyable .said').textContent === 'copied'")
     assert shown.ask("window.kept") == [FIRST.reproduce]
+
+
+def test_a_command_that_cannot_be_copied_is_selected(shown: Shown) -> None:
+    shown.report(REPORT)
+    shown.ask("navigator.clipboard.writeText = async () => { throw new Error('not here'); }")
+    shown.ask("document.execCommand = () => false")
+    shown.browser.click(".card .copyable button")
+    shown.browser.wait("document.querySelector('.card .copyable .said').textContent.includes('by hand')")
+    assert shown.ask("getSelection().toString()") == FIRST.reproduce
 
 
 def test_on_paper_every_finding_is_open(shown: Shown) -> None:

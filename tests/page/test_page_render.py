@@ -11,16 +11,16 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import page_support as support
 import pytest
 
-from kvconform.picture import BlockPicture, Picture
+from kvconform.picture import BlockPicture, Picture, State
 from kvconform.report import html
 from kvconform.report.compact import MOST_DRAWN, changes, compact
-from kvconform.report.model import Report
+from kvconform.report.model import LawVerdict, Report, Verdict
 
 PARTS = ("page.html", "page.css", *html.SCRIPTS)
 MEBIBYTE = 1 << 20
@@ -131,6 +131,15 @@ def test_every_colour_and_size_that_is_used_is_defined() -> None:
     assert set(re.findall(r"var\((--[\w-]+)", style)) - defined == set()
     owners = re.findall(r"--owner-(\d+):", style)
     assert f"const COLOURS = {len(owners)};" in script
+
+
+WORDS = (*get_args(LawVerdict), *get_args(State), *get_args(Verdict), "lookahead", "listed", "changed", "marked")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_what_a_report_says_is_styled_only_together_with_what_it_is_said_of(word: str) -> None:
+    """A law that is `known` and a block that is `free` share their classes with whatever else is so."""
+    assert not re.search(rf"(^|[\s,>])\.{word}(?![\w-])", html.part("page.css"), re.MULTILINE)
 
 
 def test_every_icon_that_is_used_is_drawn() -> None:

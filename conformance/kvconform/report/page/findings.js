@@ -184,7 +184,7 @@ function isKnown(finding) {
 }
 
 function knownBadge() {
-  return el("span", { class: "known" }, icon("bookmark"), "known deviation");
+  return el("span", { class: "known-badge" }, icon("bookmark"), "known deviation");
 }
 
 // -- what is broken ---------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ function outcomeElements(story, step) {
   if (frame.result) chips.push(chip(frame.result === "ok" ? "good" : frame.result === "refused" ? "hold" : "bad", RESULTS[frame.result] ?? frame.result));
   if (step === story.breaks) chips.push(chip("bad", story.findings.length === 1 ? `breaks ${story.findings[0].law}` : `breaks ${story.findings.length} laws`));
   if (chips.length) told.push(el("p", { class: "chips" }, chips));
-  if (frame.error) told.push(el("p", { class: "error" }, el("code", {}, frame.error)));
+  if (frame.error) told.push(el("p", { class: "raised" }, el("code", {}, frame.error)));
   return told;
 }
 

@@ -3,7 +3,7 @@
 const VERDICTS = {
   conforms: ["check", "Conforms", "Every applicable MUST law was exercised, and holds."],
   violates: ["cross", "Violates", ""],
-  inconclusive: ["question", "Inconclusive", "No binding law is broken, and something applicable was not exercised: see below."],
+  inconclusive: ["question", "Inconclusive", "No binding law was seen broken, and not everything that applies could be judged: see below."],
   error: ["alert", "Error", "The target could not be driven."],
 };
 
