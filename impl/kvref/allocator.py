@@ -95,19 +95,21 @@ class BlockAllocator:
 
         Raises `DoubleFree` if the block has no owner.
         """
-        owners = self.refcount(block)
-        if owners == 0:
-            raise DoubleFree(f"{self._name}: block {block} is free already; release it once per owner")
-        self._refcounts[block] = owners - 1
-        if owners > 1:
-            return False
-        self._give_back(block)
-        return True
+        self.release_many((block,))
+        return self._refcounts[block] == 0
 
     def release_many(self, blocks: Iterable[int]) -> None:
-        """`release` each of these, in this order. O(blocks)."""
+        """Take one owner away from each of these, in this order. O(blocks).
+
+        Raises `DoubleFree` at the first that has no owner; those before it are released.
+        """
         for block in blocks:
-            self.release(block)
+            owners = self.refcount(block)
+            if owners == 0:
+                raise self._double_free(block)
+            self._refcounts[block] = owners - 1
+            if owners == 1:
+                self._free.append(block)
 
     def require_free(self, count: int) -> None:
         """`OutOfBlocks` if fewer than `count` blocks are free, `InvalidRequest` if it is negative. O(1)."""
@@ -119,6 +121,5 @@ class BlockAllocator:
                 "ask the guard first, or free, preempt or swap a group"
             )
 
-    def _give_back(self, block: int) -> None:
-        """Put a block that has just lost its last owner among the free ones."""
-        self._free.append(block)
+    def _double_free(self, block: int) -> DoubleFree:
+        return DoubleFree(f"{self._name}: block {block} is free already; release it once per owner")

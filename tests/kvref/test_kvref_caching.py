@@ -381,7 +381,7 @@ def test_the_index_is_as_large_as_what_is_published() -> None:
         assert len(pool.index.nodes()) <= manager.num_total(Device.GPU) + 1  # type: ignore[attr-defined]
     manager.evict(16)
     assert pool.index.nodes() == []  # type: ignore[attr-defined]
-    assert pool._nodes == {}  # type: ignore[attr-defined]
+    assert pool._nodes == [None] * 16  # type: ignore[attr-defined]
 
 
 def test_a_long_prefix_needs_no_recursion() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from kvref_support import published
 
-from kvref import BlockNotHeld, CachingAllocator, InvalidRequest, OutOfBlocks
+from kvref import BlockNotHeld, CachingAllocator, DoubleFree, InvalidRequest, OutOfBlocks
 from kvref.prefix import Node, PrefixIndex, chain_hash
 
 
@@ -167,3 +167,25 @@ def test_forgetting_leaves_every_block_where_it_is_and_nothing_to_find() -> None
     assert pool.index.nodes() == []
     pool.release(0)
     assert (pool.num_free, pool.cached_blocks()) == (4, ())
+
+
+def test_a_block_that_does_not_exist_is_not_published() -> None:
+    pool = CachingAllocator(2)
+    publish_row(pool, pool.take_many(2), [(1,), (2,)])
+    assert pool.node_of(1) is not None
+    assert [pool.node_of(block) for block in (-1, 2)] == [None, None]
+    for block in (-1, 2):
+        with pytest.raises(InvalidRequest, match="no block"):
+            pool.acquire(block)
+
+
+def test_what_was_released_before_a_double_free_is_free() -> None:
+    pool = CachingAllocator(4)
+    row = pool.take_many(3)
+    publish_row(pool, row[:2], [(1,), (2,)])
+    with pytest.raises(DoubleFree, match="block 3"):
+        pool.release_many([1, 2, 3, 0])
+    assert (pool.cached_blocks(), pool.free_blocks(), pool.num_free) == ((1,), (2, 3, 1), 3)
+    with pytest.raises(InvalidRequest, match="no block -1"):
+        pool.release_many([0, -1])
+    assert (pool.cached_blocks(), pool.num_free) == ((1, 0), 4)

@@ -232,10 +232,10 @@ def test_sizes_out_of_range(sizes: tuple[int, int, int]) -> None:
 
 
 DAMAGE: list[Callable[[RequestManager], object]] = [
-    lambda m: m._gpu._nodes.pop(0),
+    lambda m: m._gpu._nodes.__setitem__(0, None),
     lambda m: m._gpu._cached.clear(),
-    lambda m: m._gpu._cached.__setitem__(0, None),
-    lambda m: m._gpu._free.append(m._gpu._cached.popitem()[0]),
+    lambda m: m._gpu._cached.extend([0]),
+    lambda m: m._gpu._free.append(m._gpu._cached.pop()),
     lambda m: setattr(m._gpu._nodes[0], "block", 1),
     lambda m: setattr(m._gpu._nodes[0], "block", None),
     lambda m: setattr(m._gpu._nodes[0], "tokens", (8, 8)),

@@ -49,8 +49,10 @@ class _UnheldHitPool(Pool):
         if block not in self._cached:
             super().acquire(block)
 
-    def release(self, block: int) -> bool:
-        return block not in self._cached and super().release(block)
+    def release_many(self, blocks: Iterable[int]) -> None:
+        for block in blocks:
+            if block not in self._cached:
+                super().release_many([block])
 
 
 class HitNotReferenced(Assembled):
@@ -94,9 +96,14 @@ class _PinningPool(Pool):
         super().acquire(block)
         self._pinned.add(block)
 
-    def _give_back(self, block: int) -> None:
-        if block not in self._pinned:
-            super()._give_back(block)
+    def release_many(self, blocks: Iterable[int]) -> None:
+        blocks = list(blocks)
+        super().release_many(blocks)
+        for block in self._pinned.intersection(blocks):
+            if block in self._cached:
+                self._cached.remove(block)
+            elif block in self._free:
+                self._free.remove(block)
 
 
 class HitNeverGivenBack(Assembled):
@@ -135,8 +142,7 @@ class SwappedOutStaysHeld(BlockManager):
 
 class _StalePool(Pool):
     def _evict_oldest(self) -> int:
-        block, _ = self._cached.popitem(last=False)
-        return block
+        return self._cached.pop()
 
 
 class EvictedStaysIndexed(Assembled):
@@ -145,10 +151,33 @@ class EvictedStaysIndexed(Assembled):
     pool_class = _StalePool
 
 
-class _OldestPublishedPool(Pool):
+class _PublishingOrderPool(Pool):
+    """Remembers in which order blocks were published."""
+
+    def __init__(self, num_blocks: int, name: str = "pool") -> None:
+        super().__init__(num_blocks, name)
+        self._published: dict[int, None] = {}
+
+    def publish(self, block: int, parent: Node, tokens: BlockTokens) -> Node:
+        node = super().publish(block, parent, tokens)
+        if node.block == block:
+            self._published.setdefault(block)
+        return node
+
+    def forget(self) -> None:
+        super().forget()
+        self._published.clear()
+
+    def _unpublish(self, block: int) -> None:
+        super()._unpublish(block)
+        del self._published[block]
+
+
+class _OldestPublishedPool(_PublishingOrderPool):
     def _evict_oldest(self) -> int:
-        block = next(iter(self._nodes))
-        self._cached.pop(block, None)
+        block = next(iter(self._published))
+        if block in self._cached:
+            self._cached.remove(block)
         self._unpublish(block)
         return block
 
@@ -161,8 +190,10 @@ class EvictsReferenced(Assembled):
 
 class _NewestFirstPool(Pool):
     def _evict_oldest(self) -> int:
-        self._cached.move_to_end(next(reversed(self._cached)), last=False)
-        return super()._evict_oldest()
+        block = next(reversed(self._cached))
+        self._cached.remove(block)
+        self._unpublish(block)
+        return block
 
 
 class EvictsNewestFirst(Assembled):
@@ -171,10 +202,12 @@ class EvictsNewestFirst(Assembled):
     pool_class = _NewestFirstPool
 
 
-class _FifoPool(Pool):
+class _FifoPool(_PublishingOrderPool):
     def _evict_oldest(self) -> int:
-        self._cached.move_to_end(next(block for block in self._nodes if block in self._cached), last=False)
-        return super()._evict_oldest()
+        block = next(block for block in self._published if block in self._cached)
+        self._cached.remove(block)
+        self._unpublish(block)
+        return block
 
 
 class EvictsFirstPublished(Assembled):
@@ -191,10 +224,11 @@ class PrefixEvictedFirst(BlockManager):
 
 
 class _BoundedPool(Pool):
-    def _give_back(self, block: int) -> None:
-        super()._give_back(block)
-        if len(self._cached) > 1:
-            self._evict_oldest()
+    def release_many(self, blocks: Iterable[int]) -> None:
+        for block in blocks:
+            super().release_many([block])
+            if len(self._cached) > 1:
+                self._evict_oldest()
 
 
 class EvictedBlockLost(Assembled):
@@ -228,10 +262,11 @@ class CachedNotCounted(Assembled):
 
 
 class _ForgetfulPool(Pool):
-    def _give_back(self, block: int) -> None:
-        if block in self._nodes:
-            self._unpublish(block)
-        super()._give_back(block)
+    def release_many(self, blocks: Iterable[int]) -> None:
+        for block in blocks:
+            if self._refcounts[block] == 1 and self._nodes[block] is not None:
+                self._unpublish(block)
+            super().release_many([block])
 
 
 class ForgottenWhenFreed(Assembled):

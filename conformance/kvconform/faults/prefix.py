@@ -251,8 +251,9 @@ class ResetForgetsFreeOnly(Assembled):
 
 class _UsedOnlyPool(Pool):
     def forget(self) -> None:
-        for block in [block for block in self._nodes if self._refcounts[block]]:
-            self._unpublish(block)
+        for block, node in enumerate(self._nodes):
+            if node is not None and self._refcounts[block]:
+                self._unpublish(block)
 
 
 class ResetForgetsUsedOnly(Assembled):
