@@ -194,7 +194,8 @@ class Capabilities:
     took over. extra_keys: `group.extra` is heeded then. full_hits: who sees to it that a prompt which is cached whole
     leaves a token to compute. window: `config.sliding_window` is honoured: blocks that attention reads no more may be
     given up, and are None in the row then. colliding_hashes: `config.colliding_hashes` is honoured:
-    the adapter gives the manager a hash by which contents collide. external: allocate heeds `seq.brought(cached)`; a
+    the adapter gives the manager a hash by which contents collide. coarse_clock: the manager orders uses by a clock,
+    and the adapter sees to it that it reads `now` as that clock. external: allocate heeds `seq.brought(cached)`; a
     chunk begins after it. chunks: allocate and append heed `group.chunk` (see `Seq.reach`). drafts:
     append computes `seq.drafts` speculative tokens too. lookahead: append (and the guards) heed `lookahead`.
     allocate_lookahead: what allocate does with it: "none" (it is never asked), "reserved" (the guard counts it, the
@@ -214,6 +215,7 @@ class Capabilities:
     full_hits: Literal["manager", "caller"] = "manager"
     window: bool = False
     colliding_hashes: bool = False
+    coarse_clock: bool = False
     external: bool = False
     chunks: bool = False
     drafts: bool = False
@@ -244,6 +246,7 @@ def unsupported(config: Config, capabilities: frozenset[Capability]) -> str:
         Capability.WINDOW: config.sliding_window is not None,
         Capability.KV_GROUPS: config.kv_groups > 1,
         Capability.COLLIDING_HASHES: config.colliding_hashes,
+        Capability.COARSE_CLOCK: config.passes_per_tick > 0,
     }
     return ", ".join(need.value for need, wanted in asked.items() if wanted and need not in capabilities)
 
@@ -262,6 +265,9 @@ class Adapter:
     forkable: the manager is plain Python without threads, devices or open connections, so that the kit may try it in
     several processes, forked from one another, at once.
 
+    now: where a `coarse_clock` is declared, what the clock shows during the operation under way: whole numbers that
+    never fall, as coarse as `config.passes_per_tick` says. Set by the kit.
+
     Operations that can run out of blocks may also answer False instead of raising.
     """
 
@@ -274,6 +280,7 @@ class Adapter:
     out_of_blocks: ClassVar[tuple[type[BaseException], ...]] = ()
     double_free: ClassVar[tuple[type[BaseException], ...]] = ()
     bad_input: ClassVar[tuple[type[BaseException], ...]] = ()
+    now: int = 0
 
     # -- required --------------------------------------------------------------------------------------------
 
@@ -615,6 +622,7 @@ def capabilities_of(adapter: Adapter) -> frozenset[Capability]:
         Capability.TRY_APPEND: declared.admission == "try" and Capability.APPEND in found,
         Capability.WINDOW: declared.window,
         Capability.COLLIDING_HASHES: declared.prefix_caching and declared.colliding_hashes,
+        Capability.COARSE_CLOCK: declared.prefix_caching and declared.coarse_clock,
         Capability.EXTERNAL: declared.external,
         Capability.CHUNKS: declared.chunks,
         Capability.DRAFTS: declared.drafts and Capability.APPEND in found,

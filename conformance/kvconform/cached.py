@@ -10,19 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kvconform.clock import Moment
+
 
 @dataclass
 class Use:
-    """When a cached block was last used, in operations. released: when its last owner left; the later, the more recent.
-    touched: when it was last computed or read.
+    """When a cached block was last used. released: when its last owner left. touched: when it was last computed or
+    read.
     """
 
-    released: int = 0
-    touched: int = 0
+    released: Moment
+    touched: Moment
 
     def before(self, other: Use) -> bool:
-        """Whether this one is the older by any way to count."""
+        """Whether this one came before the other by any way to count uses."""
         return self.released < other.released and self.touched < other.touched
+
+    def older(self, other: Use) -> bool:
+        """Whether the clock tells so too: of two uses with one tick the manager chooses which is the older."""
+        return self.released.tick < other.released.tick and self.touched.tick < other.touched.tick
 
 
 @dataclass
@@ -41,7 +47,7 @@ class Cached:
     stale: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
 
-    def computed(self, block: int, end: int, parent: int, now: int) -> None:
+    def computed(self, block: int, end: int, parent: int, now: Moment) -> None:
         """A block has got its last slot written."""
         self.blocks.setdefault(end, set()).add(block)
         self.ends[block], self.parents[end] = end, parent
@@ -67,13 +73,13 @@ class Cached:
             self.handed_out(block)
             self.doubtful.add(end)
 
-    def touch(self, blocks: Iterable[int], now: int) -> None:
+    def touch(self, blocks: Iterable[int], now: Moment) -> None:
         """These blocks are read or written."""
         for block in blocks:
             if block in self.uses:
                 self.uses[block].touched = now
 
-    def released(self, blocks: Iterable[int], now: int) -> None:
+    def released(self, blocks: Iterable[int], now: Moment) -> None:
         """These blocks have lost their last owner."""
         for block in blocks:
             if block in self.uses:

@@ -114,6 +114,7 @@ class Driver:
         self._tables = world.config.kv_groups > 1
         self._reclaimable_shown = Capability.RECLAIMABLE in capabilities
         self._null_shown = Capability.NULL_BLOCK in capabilities
+        self._clocked = adapter.capabilities.coarse_clock
         self._steps = type(adapter).step is not Adapter.step
         self._transfers_first = adapter.capabilities.step_order == "transfers-first"
 
@@ -245,6 +246,8 @@ class Driver:
     def perform(self, op: Operation, group: Group | None) -> Outcome:
         """Carry the operation out. Raises AdapterMistake where the adapter answers what cannot be used."""
         outcome = Outcome()
+        if self._clocked:
+            self.adapter.now = self.ledger.clock.now.tick
         try:
             _PERFORM[type(op)](self, op, group, outcome)
         except _Stop:

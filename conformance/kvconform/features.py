@@ -47,6 +47,8 @@ def used(operations: Sequence[Operation], config: Config) -> frozenset[str]:
         found.add("chunk")
     if config.colliding_hashes:
         found.add("colliding-hashes")
+    if config.passes_per_tick:
+        found.add("coarse-clock")
     if any(getattr(op, "match", False) for op in operations):
         found.add("match")
     if any(getattr(op, "external", 0) for op in operations):

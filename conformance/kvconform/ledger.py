@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from kvconform.adapter import Seq
 from kvconform.cached import Cached
+from kvconform.clock import Clock
 from kvconform.rows import NULL, Layout
 from kvspec.vocabulary import Config, Device, Status
 
@@ -73,7 +74,7 @@ class Ledger:
         self.pending: list[Transfer] = []
         self.swapped: set[int] = set()  # sequences that were swapped since the last step
         self.cached = Cached() if config.prefix_caching else None
-        self.now = 0  # operations so far
+        self.clock = Clock(config.passes_per_tick)
         self.begun_before_reset: set[int] = set()  # sequences some of whose KV was computed before the index was reset
         self.claims: dict[int, int] = {}  # the prefix that a GPU block was last given out for
         self._contents: dict[tuple[Device, int], list[int]] = {}
@@ -297,7 +298,7 @@ class Ledger:
             # Under a window a block is of use without what comes before it, so that nothing is its parent.
             orphan = not start or layout.slides(index)
             parent = 0 if orphan else layout.content(seq.prefixes[start - 1], index)
-            cached.computed(block, layout.content(seq.prefixes[start + size - 1], index), parent, self.now)
+            cached.computed(block, layout.content(seq.prefixes[start + size - 1], index), parent, self.clock.now)
 
     def _meet_others(self, writing: Writing, device: Device, block: int, offset: int, mine: int) -> None:
         for other, index in self.readers(device, block):

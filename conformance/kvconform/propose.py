@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from kvconform.adapter import Domain, Group, Order, Seq
+from kvconform.clock import STILL
 from kvconform.demand import demands_of
 from kvconform.run import Run
 from kvspec.vocabulary import (
@@ -79,6 +80,9 @@ class Style:
 POOLS = [(0, 2), *[(1, 4), (2, 6), (3, 8), (3, 8), (6, 14), (6, 14), (12, 30)] * 2, (20, 130)]
 """Ranges of GPU blocks: small ones mostly, where every block counts; some faults need room."""
 
+PASSES_PER_TICK = [1, 3, STILL, STILL]
+"""Of a coarse clock: it moves with the passes, or once in a few of them, or stands still."""
+
 BASE_WEIGHTS = {
     "allocate": 30,
     "append": 60,
@@ -113,7 +117,9 @@ def configuration(domain: Domain, capabilities: frozenset[Capability], pick: Cho
         if Capability.KV_GROUPS in capabilities and pick.chance(60):
             groups = pick.choose([2, 2, 3])
     colliding = caching and Capability.COLLIDING_HASHES in capabilities and pick.chance(25)
-    return Config(size, gpu, cpu, watermark, size * (gpu + 2), caching, window, groups, colliding)
+    coarse = caching and Capability.COARSE_CLOCK in capabilities and pick.chance(50)
+    passes = pick.choose(PASSES_PER_TICK) if coarse else 0
+    return Config(size, gpu, cpu, watermark, size * (gpu + 2), caching, window, groups, colliding, passes)
 
 
 def _window(size: int, whole: bool, pick: Chooser) -> int:
@@ -127,6 +133,8 @@ def style(config: Config, pick: Chooser, *, evicts: bool = False) -> Style:
     weights = {kind: weight * pick.choose([0, 1, 3, 3, 9]) // 3 for kind, weight in BASE_WEIGHTS.items()}
     weights = {**weights, "allocate": max(10, weights["allocate"]), "step": max(20, weights["step"])}
     weights["evict"] *= 1 + 5 * evicts
+    if config.passes_per_tick:  # what was used at one time can be confused once it is not in use any more
+        weights["free"] = max(BASE_WEIGHTS["free"], 4 * weights["free"])
     size = config.block_size
     lookaheads = pick.choose([(0,), (0, 1), (size, 1, 0), (1,), (size + 1, size, size - 1, 0), (2 * size + 1, 0, size)])
     longest, bursts = pick.choose([1, 2, 2, 3, 5]), pick.choose([1, 1, 2, 3, size + 1])

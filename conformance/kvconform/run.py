@@ -245,6 +245,8 @@ class Run:
 
 
 def _start(adapter: Adapter, config: Config) -> None:
+    if adapter.capabilities.coarse_clock:
+        adapter.now = 0
     try:
         adapter.start(config)
     except AdapterMistake:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from kvconform.adapter import ANY_DOMAIN, AdapterMistake, Domain
+from kvconform.clock import STILL
 from kvconform.finding import Finding, Raw, key_of
 from kvconform.probes import repeated
 from kvconform.run import Found, Run
@@ -51,7 +52,13 @@ class Trace:
         # No window is smaller than any.
         window = 0 if c.sliding_window is None else 2 + c.sliding_window
         settings = pools + c.block_size + c.watermark_blocks + window + 2 * c.kv_groups + c.colliding_hashes
+        settings += _clock_weight(c.passes_per_tick)
         return len(self.operations), numbers + settings, _letters(self.operations)
+
+
+def _clock_weight(passes: int) -> int:
+    """A fine clock is the simplest, then one that stands still: with any other it matters where its ticks fall."""
+    return 1 + passes if passes not in (0, STILL) else passes // STILL
 
 
 def _weight(op: Operation) -> int:
@@ -313,6 +320,9 @@ def _smaller_config(trace: Trace) -> Iterator[Trace]:
         yield replace(trace, config=replace(trace.config, prefix_caching=False))
     if trace.config.colliding_hashes:
         yield replace(trace, config=replace(trace.config, colliding_hashes=False))
+    passes = trace.config.passes_per_tick
+    for other in dict.fromkeys((0, STILL, 1, passes // 2, passes - 1)) if passes else ():
+        yield replace(trace, config=replace(trace.config, passes_per_tick=other))
     window = trace.config.sliding_window
     if window is not None:
         for shorter in dict.fromkeys((None, 1, window // 2, window - 1)):

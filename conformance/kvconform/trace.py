@@ -34,6 +34,7 @@ MOST = {
     "max_model_len": 1_000_000_000,
     "sliding_window": 1_000_000_000,
     "kv_groups": 64,
+    "passes_per_tick": 1_000_000_000,
 }
 """Larger configurations in a trace are mistakes: nobody's block manager has them, and the ledger would not end."""
 

@@ -98,6 +98,7 @@ class Capability(str, Enum):
     EXTRA_KEYS = "extra-keys"
     LEAVES_ONE = "leaves-one"
     COLLIDING_HASHES = "colliding-hashes"
+    COARSE_CLOCK = "coarse-clock"
     EXTERNAL = "external"
     MATCH = "match"
     EVICT = "evict"
@@ -134,6 +135,8 @@ class Config:
     where it reads everything. kv_groups: how many groups of layers have KV of their own (>= 1), each with a row of its
     own over one pool; of several the first reads everything, and the others have the window. colliding_hashes: the
     prefix cache names contents by a hash that many of them share, so that it must compare what it takes for equal.
+    passes_per_tick: so many forward passes, each with the operations that schedule it, have one time by the clock by
+    which the manager orders uses (>= 1); 0 where each operation has a time of its own.
 
     Raises ValueError where a number is out of its range.
     """
@@ -147,6 +150,7 @@ class Config:
     sliding_window: int | None = None
     kv_groups: int = 1
     colliding_hashes: bool = False
+    passes_per_tick: int = 0
 
     def __post_init__(self) -> None:
         for name in ("prefix_caching", "colliding_hashes"):
@@ -172,6 +176,7 @@ LEAST = {
     "max_model_len": 1,
     "sliding_window": 1,
     "kv_groups": 1,
+    "passes_per_tick": 0,
 }
 
 

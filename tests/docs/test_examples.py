@@ -12,7 +12,7 @@ from kvconform import examples, explain
 from kvconform.picture import BlockPicture, Picture, PoolPicture, SequencePicture
 from kvconform.replay import replay
 from kvconform.report.drawing import drawing
-from kvconform.targets import resolve
+from kvconform.targets import Target, resolve
 from kvspec.laws import CATALOGUE
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,9 +28,10 @@ def test_an_example_breaks_its_law_on_its_fault_and_not_on_the_reference(law: st
     shown = examples.show(example)
     assert shown.violation.law.id == law
     assert law in example.fault.laws
+    right = Target("right", "right", "", example.fault.right())
     finished = example.file.header.get("probe") == "finish"
     assert len(shown.pictures) == 1 + len(example.file.operations) + finished
-    assert not replay(examples.FOLDER / f"{law}.jsonl", resolve(example.fault.face)).failing
+    assert not replay(examples.FOLDER / f"{law}.jsonl", right).failing
 
 
 @pytest.mark.parametrize("law", CATALOGUE)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kit_support import BRIEF, reported
+from kit_support import BRIEF, reported, target_of
 
 from kvconform import faults
 from kvconform.check import PROFILES
@@ -60,7 +60,7 @@ def test_a_fault_is_caught_under_its_laws_by_small_traces(fault: faults.Fault, t
         assert (again.shows.law.id, again.shows.op) == (violation.law, again.file.header["at"])
         assert again.shows.expected
         assert again.shows.observed
-        assert not replay(path, resolve(fault.face)).failing
+        assert not replay(path, target_of(fault.right())).failing
 
 
 def test_the_catalogue_names_what_exists() -> None:
@@ -75,7 +75,7 @@ def test_the_catalogue_names_what_exists() -> None:
 def test_a_fault_is_one_change_to_the_reference() -> None:
     for name, fault in faults.CATALOGUE.items():
         adapter = resolve(f"fault:{name}").adapter
-        reference = type(resolve(fault.face).adapter)
+        reference = fault.right
         assert isinstance(adapter, reference)
         assert adapter.manager_class is fault.manager
         assert reference.manager_class in fault.manager.__mro__[1:]

@@ -155,6 +155,7 @@ def test_a_file_holds_a_run_with_what_was_observed(tmp_path: Path) -> None:
             "sliding_window": None,
             "kv_groups": 1,
             "colliding_hashes": False,
+            "passes_per_tick": 0,
         },
     }
     pools = {

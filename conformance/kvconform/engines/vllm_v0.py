@@ -253,9 +253,8 @@ class Caches(VllmV0):
     """
 
     def start(self, config: Config) -> None:
-        """With a clock that goes by passes, as all of one pass are used at one time."""
+        """With adapters and salts as vLLM numbers them."""
         super().start(config)
-        self._passes = 0
         self._keys: dict[tuple[str, ...], int] = {}
 
     def _options(self, config: Config) -> dict[str, object]:
@@ -285,12 +284,11 @@ class Caches(VllmV0):
         return copies
 
     def step(self, batch: Sequence[tuple[Seq, int]]) -> None:
-        """Nothing comes between the end of a pass and its computation."""
+        """Nothing comes between the end of a pass and its computation. The scheduler reads the clock once a pass."""
         if not self.config.prefix_caching:
             return
-        self._passes += 1
         for view, _ in batch:
-            self.manager.access_all_blocks_in_seq(self._seqs[view.id], float(self._passes))
+            self.manager.access_all_blocks_in_seq(self._seqs[view.id], float(self.now))
         for view, covered in batch:
             chunk = (covered - view.computed,) if self.api.chunk_marks else ()
             self.manager.mark_blocks_as_computed(self._group(view.group), *chunk)
@@ -370,6 +368,7 @@ def _capabilities(engine: LoadedEngine, generation: Generation, api: ManagerApi)
         prefix_caching=second and api.caching,
         extra_keys=second and api.caching and api.extra_hash,
         full_hits="caller",
+        coarse_clock=second and api.caching,
         window=second and api.window,
         lookahead=second,
         allocate_lookahead="reserved" if second and asked else "none",

@@ -5,11 +5,11 @@ Each is kvref with one decision changed. The kit does not know them: it finds th
 
 from __future__ import annotations
 
-from kvconform.faults import blocks, cache, counting, guards, prefix, showing, window
+from kvconform.faults import blocks, cache, clocks, counting, guards, prefix, showing, window
 from kvconform.faults.base import Fault
 
-CATALOGUE: dict[str, Fault] = {
-    fault.name: fault for area in (guards, counting, blocks, showing, prefix, cache, window) for fault in area.FAULTS
-}
+AREAS = guards, counting, blocks, showing, prefix, cache, clocks, window
+
+CATALOGUE: dict[str, Fault] = {fault.name: fault for area in AREAS for fault in area.FAULTS}
 
 __all__ = ["CATALOGUE", "Fault"]

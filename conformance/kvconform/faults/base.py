@@ -7,15 +7,20 @@ from dataclasses import dataclass
 
 import kvref
 from kvconform.adapter import Adapter
+from kvconform.faults.clocked import ClockedReference
 from kvconform.reference import ReferenceAdapter
 from kvconform.reference_try import TryReference
+
+RightAdapter = ReferenceAdapter | TryReference
+RIGHT: tuple[type[RightAdapter], ...] = (ClockedReference, ReferenceAdapter, TryReference)
+"""The adapters of managers that faults are wrong versions of; of a class and what it is derived from, the class."""
 
 
 @dataclass(frozen=True)
 class Fault:
     """One wrong manager. name: `fault:NAME` on the command line. fault_class: see docs/faults.md. laws: every one of
     them must be reported (others may be). what: what it does wrong. resembles: where the like was seen. manager: the
-    wrong manager. driven_by: the adapter of the reference that drives it, None for the one of its interface.
+    wrong manager. driven_by: the adapter of the right one, None for the usual one of its class.
     """
 
     name: str
@@ -27,16 +32,11 @@ class Fault:
     driven_by: type[ReferenceAdapter] | None = None
 
     @property
-    def face(self) -> str:
-        """The target that it is a wrong version of."""
-        return self._face.name
-
-    @property
-    def _face(self) -> type[ReferenceAdapter] | type[TryReference]:
-        by_interface = TryReference if issubclass(self.manager, kvref.RequestManager) else ReferenceAdapter
-        return self.driven_by or by_interface
+    def right(self) -> type[RightAdapter]:
+        """The adapter of what it is a wrong version of."""
+        return self.driven_by or next(right for right in RIGHT if issubclass(self.manager, right.manager_class))
 
     def adapter(self) -> Callable[[], Adapter]:
-        """A factory of adapters that drive the wrong manager, by the face of the reference that it has."""
+        """A factory of adapters that drive the wrong manager as the right one is driven."""
         members = {"manager_class": self.manager, "name": f"fault:{self.name}", "__doc__": self.what}
-        return type("FaultAdapter", (self._face,), members)
+        return type("FaultAdapter", (self.right,), members)

@@ -103,7 +103,7 @@ class Judge:
         """Remember what judging this operation will need of the state before it."""
         bench, ledger = self.bench, self.bench.ledger
         bench.op, bench.found = op.op, []
-        ledger.now += 1
+        ledger.clock.begin(op)
         members = group.seqs if group else ()
         lengths = {seq.id: len(ledger.rows[seq.id].blocks) for seq in members if seq.id in ledger.rows}
         t = Transition(

@@ -85,7 +85,7 @@ class Prefix:
         cached = self.bench.ledger.cached
         if cached is None:
             return
-        now = self.bench.ledger.now
+        now = self.bench.ledger.clock.now
         if isinstance(t.op, Allocate) and t.outcome.result is Result.OK:
             self._hits(t, cached)
         self._evictions(t, cached, list(self._handed_out(t)))
@@ -218,7 +218,7 @@ class Prefix:
             owners = sum(other.id not in fresh for other, _ in readers)
             use = uses.get(block)
             left = [b for b in kept if b in cached.ends] if use is not None else []
-            older = [b for b in left if use is not None and cached.uses[b].before(use)]
+            older = [b for b in left if use is not None and cached.uses[b].older(use)]
             children = [b for b in left if cached.parents[cached.ends[b]] == end and end not in cached.blocks]
             # A block that was used after its prefix, by somebody with a prefix block of his own, may be left behind.
             orphans = [b for b in children if use is not None and not use.before(cached.uses[b])]

@@ -18,9 +18,9 @@ from kvspec.vocabulary import (
 )
 
 
-def many(count: int, word: str) -> str:
-    """A count with its word: 1 block, 2 blocks."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
+def many(count: int, word: str, words: str = "") -> str:
+    """A count with its word: 1 block, 2 blocks. words: the plural, where it is another."""
+    return f"{count} {word if count == 1 else words or word + 's'}"
 
 
 def setting(config: Config) -> str:
@@ -30,12 +30,17 @@ def setting(config: Config) -> str:
         f"{many(config.num_cpu_blocks, 'CPU block')}, watermark {config.watermark_blocks}"
         f"{', prefix caching' if config.prefix_caching else ''}"
         f"{', colliding hashes' if config.colliding_hashes else ''}{_windowed(config)}"
-        f"{f', {config.kv_groups} groups of layers' if config.kv_groups > 1 else ''}"
+        f"{f', {config.kv_groups} groups of layers' if config.kv_groups > 1 else ''}{_timed(config)}"
     )
 
 
 def _windowed(config: Config) -> str:
     return "" if config.sliding_window is None else f", a window of {many(config.sliding_window, 'token')}"
+
+
+def _timed(config: Config) -> str:
+    passes = config.passes_per_tick
+    return f", a clock that stands still for {many(passes, 'pass', 'passes')}" if passes else ""
 
 
 def tell(op: Operation) -> str:
