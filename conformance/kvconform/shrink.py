@@ -7,15 +7,16 @@ the operation at which it broke, and the error. It must not know laws or manager
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from kvconform.adapter import ANY_DOMAIN, AdapterMistake, Domain
+from kvconform.adapter import ANY_DOMAIN, Domain
 from kvconform.clock import STILL
 from kvconform.finding import Finding, Raw, key_of
+from kvconform.played import Replays, Start, fitting
 from kvconform.probes import repeated
-from kvconform.run import Found, Run
+from kvconform.run import Found
 from kvspec.vocabulary import (
     Allocate,
     Append,
@@ -33,8 +34,6 @@ from kvspec.vocabulary import (
 BUDGET = 12_000
 REPETITIONS = 200
 """Candidates tried for one finding of a run that does not repeat."""
-
-Start = Callable[..., Run]
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,7 @@ class Shrinker:
     def __init__(self, start: Start, domain: Domain = ANY_DOMAIN) -> None:
         self._start = start
         self._domain = domain
+        self._replays = Replays(start)
         self._spent = 0
         self.total = 0  # operations spent on all findings so far
 
@@ -156,8 +156,8 @@ class Shrinker:
     def _legal(self, trace: Trace) -> list[Operation]:
         run = self._start(trace.config)
         for op in trace.operations:
-            if not run.over and run.why_not(fitting := _fitting(op, run)) is None:
-                run.apply(fitting)
+            if not run.over and run.why_not(fit := fitting(op, run)) is None:
+                run.apply(fit)
         self.total += 3 * run.tally.operations
         return run.operations
 
@@ -177,32 +177,15 @@ class Shrinker:
         """Replay what is legal of the trace; the part up to the violation, if it shows."""
         if self._domain.excludes(trace.config):
             return None
-        try:
-            run = self._start(trace.config)
-        except AdapterMistake:
+        played = self._replays.play(trace.config, trace.operations, finish=raw.probe == "finish")
+        if played is None:
             return None  # a configuration that the manager does not start with, and that no domain excludes
-        for op in trace.operations:
-            if run.over:
-                break
-            fitting = _fitting(op, run)
-            if run.why_not(fitting) is None:
-                run.apply(fitting)
-        if raw.probe == "finish" and not run.over:
-            run.finish()
-        self._spent += run.tally.operations + 1
-        self.total += run.tally.operations + 1
-        for found in run.found:
+        self._spent += played.cost + 1
+        self.total += played.cost + 1
+        for found in played.found:
             if key_of(found.violation, "finish" if found.late else "") == raw.key:
-                return Trace(trace.config, tuple(run.operations[: found.at])), found
+                return Trace(trace.config, played.operations[: found.at]), found
         return None
-
-
-def _fitting(op: Operation, run: Run) -> Operation:
-    """A step without the sequences that are not scheduled any more; any other operation as it is."""
-    if not isinstance(op, Step):
-        return op
-    seqs = run.world.seqs
-    return Step({seq: tokens for seq, tokens in op.tokens.items() if seq in seqs and seqs[seq].scheduled})
 
 
 # -- what might be smaller -----------------------------------------------------------------------------------
