@@ -8,11 +8,11 @@ to do the same; whether it does is for `robust.deterministic` to say. It must no
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kvconform.adapter import AdapterMistake
 from kvconform.run import Found, IllegalOperation, Run
-from kvspec.vocabulary import Config, Operation, Step
+from kvspec.vocabulary import Allocate, Config, Operation, Step
 
 Start = Callable[..., Run]
 
@@ -140,8 +140,12 @@ def _name(op: Operation) -> Hashable:
 
 
 def fitting(op: Operation, run: Run) -> Operation:
-    """A step without the sequences that are not scheduled any more; any other operation as it is."""
-    if not isinstance(op, Step):
-        return op
-    seqs = run.world.seqs
-    return Step({seq: tokens for seq, tokens in op.tokens.items() if seq in seqs and seqs[seq].scheduled})
+    """The operation for those that there still are: a step for the sequences that are scheduled, an admission of a
+    group that comes back for those of it that wait; any other operation as it is.
+    """
+    if isinstance(op, Step):
+        seqs = run.world.seqs
+        return Step({seq: tokens for seq, tokens in op.tokens.items() if seq in seqs and seqs[seq].scheduled})
+    if isinstance(op, Allocate) and op.tokens is None and op.group in run.world.groups:
+        return replace(op, seqs=tuple(seq.id for seq in run.world.groups[op.group].waiting))
+    return op

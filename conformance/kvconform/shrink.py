@@ -358,8 +358,10 @@ def _simpler(op: Operation) -> Iterator[Operation]:
             yield replace(op, extra=())
         if op.match:
             yield replace(op, match=False)
-        for last in range(len(op.seqs) - 1, 0, -1):
-            yield replace(op, seqs=op.seqs[:last])
+        if len(op.seqs) > 1:
+            yield replace(op, seqs=op.seqs[:1])
+            for left_out in reversed(op.seqs):
+                yield replace(op, seqs=tuple(seq for seq in op.seqs if seq != left_out))
         if op.tokens:
             for text in _shorter(op.tokens, least=1):
                 yield replace(op, tokens=text)

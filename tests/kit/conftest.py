@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kit_support import SHIPPED, Command, few_vectors
+from kit_support import FEW, SHIPPED, Command
 
 from kvspec.edges import vectors as edges
 
@@ -19,7 +19,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 @pytest.fixture(autouse=True)
 def _fewer_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks play some of the vectors only: all of them take half a second. `every_vector` brings the rest back."""
-    monkeypatch.setattr(edges, "load", few_vectors)
+    monkeypatch.setattr(edges, "load", lambda: FEW)
 
 
 @pytest.fixture
