@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from kvspec.algebra import INTS
-from kvspec.prover import LEAST, MOST, discharge, doubt_about, holds, to_smt2
+from kvspec.prover import LEAST, MOST, discharge, doubt_about, holds
 from kvspec.theorems import OBLIGATIONS
 from kvspec.theorems.obligation import PROOFS, Kind
 
@@ -60,15 +60,3 @@ def test_what_is_proved_holds_of_plain_numbers(obligation):
             assert claim.goal, numbers
     assert met
     assert MOST > 3
-
-
-@pytest.mark.parametrize("obligation", OBLIGATIONS[::10], ids=[obligation.id for obligation in OBLIGATIONS[::10]])
-def test_its_export_reads_back_and_has_the_same_answer(obligation):
-    z3 = pytest.importorskip("z3")
-    text = to_smt2(obligation)
-    expected = "unsat" if obligation.kind in PROOFS else "sat"
-    assert f"(set-info :status {expected})" in text
-    solver = z3.Solver()
-    solver.set("timeout", 10_000)
-    solver.from_string(text)
-    assert str(solver.check()) == expected
