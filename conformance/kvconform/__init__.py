@@ -7,6 +7,7 @@ each transition) and `check` (all tiers).
 from __future__ import annotations
 
 from kvconform.adapter import Adapter, Capabilities, Domain, ErrorKind, Group, Order, Restriction, Seq
+from kvconform.reproducing import LawBroken, Replay, replay_operations
 from kvspec.vocabulary import Config, Device, Status, Verdict
 
 __version__ = "0.1.0"
@@ -19,10 +20,13 @@ __all__ = [
     "Domain",
     "ErrorKind",
     "Group",
+    "LawBroken",
     "Order",
+    "Replay",
     "Restriction",
     "Seq",
     "Status",
     "Verdict",
     "__version__",
+    "replay_operations",
 ]

@@ -347,7 +347,7 @@ def _judged(law: Law, result: Result, violated: bool) -> Judged:
     if law.id == probes.DETERMINISTIC and result.lost:
         return Judged(law, "not-exercised", checks, f"{result.lost} violations did not show again on a fresh start")
     if not law.applicable(result.capabilities):
-        return Judged(law, "not-applicable", checks, f"needs {_needs(law, result.capabilities)}")
+        return Judged(law, "not-applicable", checks, f"needs {needs(law, result.capabilities)}")
     if not checks:
         return Judged(law, "not-exercised", 0, "no case met its premise")
     for guard in law.guards:
@@ -359,7 +359,8 @@ def _judged(law: Law, result: Result, violated: bool) -> Judged:
     return Judged(law, "holds", checks, "")
 
 
-def _needs(law: Law, capabilities: frozenset[Capability]) -> str:
+def needs(law: Law, capabilities: frozenset[Capability]) -> str:
+    """What the law needs and the manager does not have, in words."""
     missing = [c.value for c in law.needs if c not in capabilities]
     if law.needs_any and capabilities.isdisjoint(law.needs_any):
         missing.append(" or ".join(c.value for c in law.needs_any))

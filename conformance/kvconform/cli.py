@@ -134,6 +134,7 @@ def check(
     json: JsonOption = None,
     html: HtmlOption = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where findings and the report go.")] = DEFAULT_OUT,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell every finding in full.")] = False,
 ) -> None:
     """Check a block manager against the specification."""
     from kvconform import check as checking
@@ -162,7 +163,7 @@ def check(
     for path in (folder / "report.html", html):
         if path is not None:
             write_bytes(path, drawn)
-    terminal.show(document, console())
+    terminal.show(document, console(), verbose=verbose)
     raise typer.Exit(EXIT[document.verdict])
 
 
@@ -187,48 +188,34 @@ def report(
 
 @app.command()
 def replay(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file, as a finding names it.")],
-    on: Annotated[Optional[str], typer.Option("--on", metavar="TARGET", help="Run its operations on this.")] = None,  # noqa: UP045
+    trace: Annotated[Path, typer.Argument(metavar="FINDING", help="A finding's trace file, as the report names it.")],
+    on: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--on", metavar="TARGET", help="Run it on this; without, on the target that the finding names."),
+    ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Run a trace's operations again: exit 1 while it fails, 0 once fixed, 4 if it cannot run."""
-    from kvconform.replay import read_trace, rerun
-    from kvconform.targets import resolve
+    """Run a finding's operations again: fixed (exit 0), still failing (1), or an error: it cannot be run (4).
 
-    if on is None:
-        raise UsageError("say on which target to run the trace: --on TARGET")
+    The finding's file names the target that it was made on; with --on it is run on another one.
+    """
+    from kvconform import replaying
+    from kvconform.replay import read_trace
+
     writable_file(json)
     file = read_trace(trace)
-    replayed = rerun(file, resolve(on))
-    out = console()
-    for violation in ([replayed.shows] if replayed.shows else []) + replayed.others:
-        out.print(
-            f"{violation.law.id} ({violation.law.level.value}) at {violation.op}: {violation.message}", markup=False
-        )
-        out.print(f"  expected  {violation.expected}\n  observed  {violation.observed}", markup=False)
-    if replayed.skipped:
-        numbers = ", ".join(map(str, replayed.skipped))
-        out.print(f"left out, as the target took another way before them: operations {numbers}")
-    word = "still failing" if replayed.failing else "passes"
-    out.print(f"{trace.name} on {on}: {word}", markup=False)
-    write_json(json, _replay_json(trace, on, replayed))
-    raise typer.Exit(VIOLATES if replayed.failing else CONFORMS)
+    raise typer.Exit(replaying.run(console(), trace, file, on, lambda data: write_json(json, data)))
 
 
-def _replay_json(trace: Path, on: str, replayed: Any) -> dict[str, Any]:
-    shown = ([replayed.shows] if replayed.shows else []) + replayed.others
-    return {
-        "schema": "kvconform/replay@1",
-        "trace": str(trace),
-        "target": on,
-        "verdict": "violates" if replayed.failing else "conforms",
-        "law": replayed.file.law,
-        "violations": [
-            {"law": v.law.id, "level": v.law.level.value, "message": v.message, "expected": v.expected,
-             "observed": v.observed}
-            for v in shown
-        ],
-    }  # fmt: skip
+@app.command()
+def schema(
+    name: Annotated[Optional[str], typer.Argument(metavar="NAME", help="Which; without, all are listed.")] = None,  # noqa: UP045
+) -> None:
+    """The JSON Schema (draft 2020-12) of what is written: report, proof, trace, vectors and so on."""
+    from kvconform import schemas
+
+    # To be read by programs: no line is wrapped.
+    typer.echo(schemas.text(name) if name is not None else schemas.listing())
 
 
 @app.command()

@@ -16,11 +16,11 @@ from kvconform.adapter import Adapter, capabilities_of
 from kvconform.check import PROFILES, Check, Result
 from kvconform.errors import KvconformError
 from kvconform.faults import Fault
-from kvconform.finding import Finding
-from kvconform.judge import Violation
+from kvconform.finding import Finding, Raw
 from kvconform.picture import Picture
 from kvconform.replay import read_trace, rerun
-from kvconform.report.build import recorded, save
+from kvconform.recording import record
+from kvconform.report.build import save
 from kvconform.run import Run
 from kvconform.shrink import Shrinker
 from kvconform.targets import Target, resolve
@@ -47,10 +47,12 @@ class Example:
 
 @dataclass(frozen=True)
 class Shown:
-    """The example, run now. pictures: of the start and after each operation."""
+    """The example, run now. raw: the violation that it shows. pictures: of the start, after each operation, and of what
+    is beyond them.
+    """
 
     example: Example
-    violation: Violation
+    raw: Raw
     pictures: list[Picture]
 
 
@@ -71,14 +73,10 @@ def load(law_id: str) -> Example:
 def show(example: Example) -> Shown:
     """Run the example. Raises NoExample where it does not break its law any more."""
     target = resolve(f"fault:{example.fault.name}")
-    violation = rerun(example.file, target).shows
-    if violation is None:
-        raise NoExample(
-            f"fault:{example.fault.name} does not break {example.law} any more; find another: make examples"
-        )
-    file = example.file
-    run = recorded(_starting(target.adapter), file.config, file.operations, str(file.header.get("probe", "")))
-    return Shown(example, violation, run.pictures)
+    raw = rerun(example.file, target).shows
+    if raw is None:
+        raise NoExample(f"fault:{example.fault.name} does not break {example.law} any more; find another: make examples")
+    return Shown(example, raw, record(raw, _starting(target.adapter)).pictures)
 
 
 # -- finding them ------------------------------------------------------------------------------------------------------
@@ -93,7 +91,7 @@ def keep(law: Law, folder: Path) -> Finding | None:
     finding, fault = min(found, key=lambda pair: _size(pair[0]))
     target = resolve(f"fault:{fault.name}")
     result = Result(target, PROFILES["quick"], 0, capabilities_of(target.adapter), frozenset(), [], strict=False)
-    run = recorded(_starting(target.adapter), finding.config, finding.operations, finding.probe)
+    run = record(finding, _starting(target.adapter))
     save(finding, result, folder / f"{law.id}.jsonl", run)
     return finding
 

@@ -15,7 +15,7 @@ from kvconform.faults.classes import CLASSES
 from kvconform.listing import plain_table
 from kvconform.report.classes import likely_classes
 from kvconform.report.drawing import drawing
-from kvconform.report.story import setting, tell, told_probe
+from kvconform.report.story import beyond, setting, tell
 from kvspec.laws import CATALOGUE, CATALOGUE_VERSION, Law
 
 
@@ -74,7 +74,7 @@ def laws_markdown() -> str:
 def _smallest_markdown(law: Law) -> list[str]:
     """The smallest example of breaking the law, told and drawn."""
     shown = examples.show(examples.load(law.id))
-    fault, violation = shown.example.fault, shown.violation
+    fault, violation = shown.example.fault, shown.raw.violation
     return [
         f"A smallest way to break it, by `fault:{fault.name}` ({_lowered(fault.what)}), with "
         f"{setting(shown.example.file.config)}:",
@@ -102,7 +102,7 @@ def law_drawing(law_id: str) -> str:
     pictures, story = shown.pictures, _story(shown)
     last = len(pictures) - 1
     scenes = [(f"after {at}. {story[at - 1]}" if at else "at the start", pictures[at]) for at in range(last + 1)]
-    marked = [(device.value, block) for device, block in shown.violation.blocks]
+    marked = [(device.value, block) for device, block in shown.raw.violation.blocks]
     return drawing(f"{law_id}, broken", scenes[-2:], shown.example.file.config.block_size, marked)
 
 
@@ -173,7 +173,7 @@ def _needs(law: Law) -> str:
 
 def _example(law: Law, console: Console) -> None:
     shown = examples.show(examples.load(law.id))
-    fault, config, violation = shown.example.fault, shown.example.file.config, shown.violation
+    fault, config, violation = shown.example.fault, shown.example.file.config, shown.raw.violation
     console.print(f"example  fault:{fault.name}: {escape(fault.what)}")
     console.print(f"         with {setting(config)}:")
     for number, line in enumerate(_story(shown), 1):
@@ -186,5 +186,6 @@ def _example(law: Law, console: Console) -> None:
 
 def _story(shown: Shown) -> list[str]:
     """The example in words, one line an operation; what shows it beyond them comes last."""
-    then = told_probe(str(shown.example.file.header.get("probe", "")))
-    return [*map(tell, shown.example.file.operations), *([then] if then else [])]
+    raw = shown.raw
+    then = beyond(raw.probe, raw.workload)
+    return [*map(tell, raw.operations), *([then] if then else [])]

@@ -74,6 +74,11 @@ PROBES = (
 )  # fmt: skip
 
 
+def named(probe: str) -> Probe:
+    """The bad input that a violation's probe names, as `bad-input:NAME`. Raises KeyError where there is none."""
+    return {PREFIX + known.name: known for known in PROBES}[probe]
+
+
 def configuration(domain: Domain, capabilities: frozenset[Capability]) -> Config:
     """A roomy configuration inside the domain, so that nothing but the bad input can fail."""
     size = min(domain.block_sizes, key=lambda s: abs(s - 2))

@@ -15,6 +15,7 @@ import msgspec
 
 from kvconform.rows import shown
 from kvconform.run import Entry
+from kvconform.workload import Workload
 from kvspec.vocabulary import OPERATIONS, Config, Operation, arguments
 
 SCHEMA = "kvconform/trace@1"
@@ -104,6 +105,11 @@ def config_from_json(data: Any) -> Config:
 def config_to_json(config: Config) -> dict[str, Any]:
     """The configuration as JSON values."""
     return {f.name: getattr(config, f.name) for f in fields(config)}
+
+
+def workload_to_json(work: Workload) -> dict[str, Any]:
+    """A workload's requests, as [prompt, output], and its lookahead; the configuration is the trace's own."""
+    return {"requests": [[r.prompt, r.output] for r in work.requests], "lookahead": work.lookahead}
 
 
 def entry_to_json(entry: Entry) -> dict[str, Any]:

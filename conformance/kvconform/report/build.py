@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
-from kvconform import __version__, progress, trace
+from kvconform import __version__, trace
 from kvconform.check import Result, environment, judged, overall
 from kvconform.errors import UsageError
-from kvconform.finding import Finding
+from kvconform.finding import Finding, Raw
+from kvconform.recording import record
+from kvconform.report import pytest_file
 from kvconform.report.classes import likely_classes
 from kvconform.report.model import (
     CoverageLine,
@@ -22,10 +24,10 @@ from kvconform.report.model import (
     TargetLine,
     ViolationLine,
 )
-from kvconform.report.story import setting, tell
+from kvconform.report.story import beyond, setting, tell
 from kvconform.run import Run
 from kvspec.laws import CATALOGUE_VERSION
-from kvspec.vocabulary import Capability, Config, Operation
+from kvspec.vocabulary import Capability
 
 
 def build(result: Result, out: Path, start: Callable[..., Run]) -> Report:
@@ -48,7 +50,7 @@ def build(result: Result, out: Path, start: Callable[..., Run]) -> Report:
         coverage=_coverage(result),
         environment=environment(),
         strict=result.strict,
-        without=sorted(capability.value for capability in result.without),
+        without=_without(result),
         notes=result.notes,
     )
 
@@ -70,35 +72,51 @@ def _coverage(result: Result) -> CoverageLine:
 
 
 def _violation(finding: Finding, result: Result, out: Path, start: Callable[..., Run]) -> ViolationLine:
-    path = out / f"{finding.violation.law.id}-{finding.fingerprint}-{_slug(result.target.spec)}.jsonl"
-    run = recorded(start, finding.config, finding.operations, finding.probe)
+    spec = result.target.spec
+    path = out / f"{finding.violation.law.id}-{finding.fingerprint}-{_slug(spec)}.jsonl"
+    test = out / pytest_file.name(finding.violation.law.id, finding.fingerprint, spec)
+    run = record(finding, start)
+    line = violation_line(finding, run)
+    line.fingerprint = finding.fingerprint
+    line.reproduce = f"kvconform replay {shlex.quote(str(path))} --on {shlex.quote(spec)}"
+    line.trace_file, line.test_file = str(path), str(test)
     try:
         save(finding, result, path, run)
+        pytest_file.write(test, line, spec, finding.workload, _without(result))
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
-    violation = finding.violation
+        raise UsageError(f"cannot write {error.filename or path}: {error.strerror or error}") from None
+    return line
+
+
+def violation_line(raw: Raw, run: Run) -> ViolationLine:
+    """A violation as the report tells it, without fingerprint and files. run: its operations, recorded."""
+    violation = raw.violation
     return ViolationLine(
         law=violation.law.id,
         level=violation.law.level.value,
         message=violation.message,
         expected=violation.expected,
         observed=violation.observed,
-        config=trace.config_to_json(finding.config),
-        step=len(finding.operations),
-        trace=[trace.operation_to_json(op) for op in finding.operations],
-        found_by=finding.found_by,
-        fingerprint=finding.fingerprint,
-        reproduce=f"kvconform replay {shlex.quote(str(path))} --on {shlex.quote(result.target.spec)}",
-        features=sorted(finding.features),
+        config=trace.config_to_json(raw.config),
+        step=len(raw.operations),
+        trace=[trace.operation_to_json(op) for op in raw.operations],
+        found_by=raw.found_by,
+        fingerprint="",
+        reproduce="",
+        features=sorted(raw.features),
         fault_class=likely_classes(violation.law.id),
-        probe=finding.probe,
+        probe=raw.probe,
         statement=violation.law.statement,
-        setting=setting(finding.config),
-        story=[tell(op) for op in finding.operations],
+        setting=setting(raw.config),
+        story=[tell(op) for op in raw.operations],
         frames=run.pictures,
         marked=[(device.value, block) for device, block in violation.blocks],
-        trace_file=str(path),
+        then=beyond(raw.probe, raw.workload),
     )
+
+
+def _without(result: Result) -> list[str]:
+    return sorted(capability.value for capability in result.without)
 
 
 def _slug(spec: str) -> str:
@@ -119,24 +137,9 @@ def save(finding: Finding, result: Result, path: Path, run: Run) -> None:
     if finding.probe:
         header["probe"] = finding.probe
     if result.without:
-        header["without"] = sorted(capability.value for capability in result.without)
+        header["without"] = _without(result)
     if finding.workload is not None:
-        work = finding.workload
-        header["workload"] = {"requests": [[r.prompt, r.output] for r in work.requests], "lookahead": work.lookahead}
+        header["workload"] = trace.workload_to_json(finding.workload)
     lines = [trace.entry_to_json(entry) for entry in run.entries]
     lines += [trace.operation_to_json(op) for op in finding.operations[len(lines) :]]
     trace.write(path, header, finding.config, lines)
-
-
-def recorded(start: Callable[..., Run], config: Config, operations: Iterable[Operation], probe: str) -> Run:
-    """The operations once more, as far as they go, recorded. probe: what beyond them showed the violation."""
-    run = start(config, record=True)
-    if probe == progress.PROBE:
-        run.leave_out(progress.VERDICT_LAWS)
-    for op in operations:
-        if run.over or run.why_not(op) is not None:
-            break
-        run.apply(op)
-    if probe == "finish" and not run.over:
-        run.finish()
-    return run

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kvconform import probes
+from kvconform.workload import Workload
 from kvspec.vocabulary import (
     Allocate,
     Append,
@@ -43,6 +45,22 @@ def _timed(config: Config) -> str:
     return f", a clock that stands still for {many(passes, 'pass', 'passes')}" if passes else ""
 
 
+def beyond(probe: str, work: Workload | None = None) -> str:
+    """What beyond the operations shows a violation, in words; empty where they do."""
+    if probe == "finish":
+        return "the run ends: a step, every sequence is freed, every block is asked for once"
+    if probe == "repeat":
+        return "the same operations once more, after a new start"
+    if work is not None:
+        requests = ", ".join(f"{request.prompt} + {request.output}" for request in work.requests)
+        looking = f", each append with {many(work.lookahead, 'lookahead slot')}" if work.lookahead else ""
+        return (
+            f"nothing can move any more, for a first come, first served scheduler with "
+            f"{many(len(work.requests), 'request')} of so many prompt + output tokens: {requests}{looking}"
+        )
+    return f"as bad input, on purpose: {probes.named(probe).words}" if probe else ""
+
+
 def tell(op: Operation) -> str:
     """One operation in words."""
     lookahead: int = getattr(op, "lookahead", 0)
@@ -78,17 +96,6 @@ def tell(op: Operation) -> str:
     if isinstance(op, Evict):
         return f"evict at least {many(op.count, 'cached block')}"
     return "drop the prefix index" if isinstance(op, ResetIndex) else "reset everything"
-
-
-def told_probe(probe: str) -> str:
-    """What beyond the operations of a trace shows a violation; empty where nothing does."""
-    words = {
-        "": "",
-        "finish": "the run ends: step, free everybody, spend every block",
-        "progress": "the scheduler goes on, and nothing can move any more",
-        "repeat": "the same operations once more, from the start",
-    }
-    return words[probe] if probe in words else f"bad input: {probe.partition(':')[2]}"
 
 
 def _step(op: Step) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from kvconform.faults.classes import CLASSES
+from kvconform.report import grouping, telling
 from kvconform.report.model import LawLine, Report, ViolationLine
-from kvconform.report.story import many, setting, tell, told_probe
-from kvconform.trace import config_from_json, operation_from_json
-from kvspec.laws import CATALOGUE
+from kvconform.report.story import many
 
 COLOURS = {"conforms": "green", "violates": "red", "inconclusive": "yellow", "error": "red"}
 MARKS = {
@@ -21,37 +22,65 @@ MARKS = {
     "known": "[yellow]known[/]",
 }
 
+MOST_TOLD = 8
+"""Groups whose smallest case is told in full."""
 
-def show(report: Report, console: Console) -> None:
-    """Print the report."""
+HEADED = 2
+"""Laws that a heading names."""
+
+MOST_LISTED = 12
+"""Further cases of a group that get a line."""
+
+
+def show(report: Report, console: Console, *, verbose: bool = False) -> None:
+    """Print the report. verbose: every finding in full, not only the smallest of each group."""
     if report.violations:
-        traces = {str((v.config, v.trace, v.probe)) for v in report.violations}
-        found, on = many(len(report.violations), "finding"), many(len(traces), "trace")
-        console.print(f"{found} on {on}, MUST first, the smallest first")
-    for number, violation in enumerate(report.violations, 1):
-        _finding(number, violation, console)
+        _findings(report.violations, console, verbose)
     _laws(report, console)
     _restrictions(report, console)
     _summary(report, console)
 
 
-def _finding(number: int, v: ViolationLine, console: Console) -> None:
-    console.rule(f"[bold]finding {number}: [red]{v.law}[/] ({v.level})", align="left")
-    console.print(escape(CATALOGUE[v.law].statement), style="italic")
-    console.print(f"\n  with {setting(config_from_json(v.config))}:")
-    for at, op in enumerate(v.trace, 1):
-        here = at == v.step and not v.probe
-        console.print(f"  {'[red]->[/]' if here else '  '} {at}. {escape(tell(operation_from_json(op)))}")
-    if v.probe:
-        console.print(f"     then: {told_probe(v.probe)}")
-    console.print(f"\n  [bold]{escape(v.message)}[/]")
-    console.print(f"  expected  {escape(v.expected)}")
-    console.print(f"  observed  {escape(v.observed)}")
-    if v.fault_class:
-        told = "; ".join(f"{name} {CLASSES[name]}" for name in v.fault_class)
-        console.print(f"  classes   {told}")
-    console.print(f"  found by  {v.found_by}, fingerprint {v.fingerprint}")
-    console.print(f"  reproduce {escape(v.reproduce)}\n", soft_wrap=True)
+def _findings(violations: Sequence[ViolationLine], console: Console, verbose: bool) -> None:
+    groups = grouping.groups(violations)
+    traces = sum(map(len, groups))
+    found = f"{many(len(violations), 'finding')} on {many(traces, 'trace')}"
+    if len(groups) < traces:
+        found += f", in {many(len(groups), 'group')} that share laws or traces, and most likely causes"
+    console.print(f"{found}; MUST first, the smallest first")
+    for at, (smallest, *others) in enumerate(groups):
+        if at < MOST_TOLD or verbose:
+            _case(smallest, console, verbose)
+        else:
+            others = [smallest, *others]
+        if verbose:
+            for other in others:
+                _case(other, console, verbose)
+        elif others:
+            _briefly(others, console)
+
+
+def _case(case: grouping.Case, console: Console, verbose: bool) -> None:
+    numbers = ", ".join(map(str, case.numbers))
+    levels = {finding.law: finding.level for finding in case.findings}
+    laws = ", ".join(f"[red]{law}[/] ({level})" for law, level in [*levels.items()][:HEADED])
+    more = f" and {len(levels) - HEADED} more" if len(levels) > HEADED else ""
+    console.rule(f"[bold]finding{'s' if len(case.numbers) > 1 else ''} {numbers}: {laws}{more}", align="left")
+    for line in telling.case(case.findings, whole=verbose):
+        console.print(line, soft_wrap=True)
+    console.print()
+
+
+def _briefly(cases: Sequence[grouping.Case], console: Console) -> None:
+    """One line each for what has been told in a smaller case."""
+    console.print("  more of the same group, each with its own files (--verbose tells them in full):", style="dim")
+    for case in cases[:MOST_LISTED]:
+        first, laws = case.findings[0], ", ".join(dict.fromkeys(finding.law for finding in case.findings))
+        told = f"  {first.fingerprint}  {laws}, {many(len(first.trace), 'operation')}: {first.message}"
+        console.print(Text(told), no_wrap=True, overflow="ellipsis")
+    if len(cases) > MOST_LISTED:
+        console.print(f"  and {len(cases) - MOST_LISTED} more", style="dim")
+    console.print()
 
 
 def _laws(report: Report, console: Console) -> None:
