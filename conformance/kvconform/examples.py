@@ -18,8 +18,8 @@ from kvconform.errors import KvconformError
 from kvconform.faults import Fault
 from kvconform.finding import Finding, Raw
 from kvconform.picture import Picture
-from kvconform.replay import read_trace, rerun
 from kvconform.recording import record
+from kvconform.replay import read_trace, rerun
 from kvconform.report.build import save
 from kvconform.run import Run
 from kvconform.shrink import Shrinker
@@ -75,7 +75,9 @@ def show(example: Example) -> Shown:
     target = resolve(f"fault:{example.fault.name}")
     raw = rerun(example.file, target).shows
     if raw is None:
-        raise NoExample(f"fault:{example.fault.name} does not break {example.law} any more; find another: make examples")
+        raise NoExample(
+            f"fault:{example.fault.name} does not break {example.law} any more; find another: make examples"
+        )
     return Shown(example, raw, record(raw, _starting(target.adapter)).pictures)
 
 

@@ -31,6 +31,9 @@ OWNERS = 3
 ENTRIES = 12
 """Entries of a block table that are written out."""
 
+TABLES = 6
+"""Block tables that are told."""
+
 COLOURS = ("cyan", "magenta", "green", "blue", "bright_cyan", "bright_magenta", "bright_green", "bright_blue")
 MARKED = "bold red reverse"
 
@@ -185,11 +188,10 @@ class _Drawing:
         """The block tables that changed or name a marked block."""
         before = {seq.id: seq for seq in self.shown.before.sequences} if self.shown.before else {}
         after = {seq.id: seq for seq in self.shown.after.sequences}
-        return [
-            line
-            for seq in sorted({*before, *after})
-            if (line := self._table(before.get(seq), after.get(seq))) is not None
-        ]
+        told = [self._table(before.get(seq), after.get(seq)) for seq in sorted({*before, *after})]
+        lines = [line for line in told if line is not None]
+        more = [Text(f"  and {len(lines) - TABLES} more", style="dim")] if len(lines) > TABLES else []
+        return lines[:TABLES] + more
 
     def _table(self, before: SequencePicture | None, after: SequencePicture | None) -> Text | None:
         old, new = _entries(before), _entries(after)
@@ -258,8 +260,8 @@ def _columns(
         for word, row, count in zip_longest(words, cells, free):
             line = Text(f"    {word}".ljust(head))
             for cell in row[start : start + room]:
-                words = cell.words.center(wide)
-                line.append(f">{words}<" if cell.marked else f"[{words}]", style=cell.style)
+                inside = cell.words.center(wide)
+                line.append(f">{inside}<" if cell.marked else f"[{inside}]", style=cell.style)
                 line.append(" ")
             line.append(f"  {count}" if last else "")
             lines.append(_stripped(line))
