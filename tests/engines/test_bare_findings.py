@@ -5,7 +5,7 @@ Only the published manager is called, in the order of its engine's scheduler, wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -288,6 +288,38 @@ def test_the_source_of_a_copy_is_handed_out_in_the_same_pass(published: Publishe
     (source, _), (_, target) = copies[0], tuple(moves[0])
     assert len(copies) == 1
     assert source == target  # the worker swaps in before it copies: what is copied is not what was there
+
+
+@pytest.mark.parametrize(
+    ("version", "fails"), [("0.6.4.post1", False), ("0.6.6.post1", True), ("0.7.0", True), ("0.10.2", True)]
+)
+def test_an_evicted_prefix_is_evicted_again_while_the_clock_stands_still(
+    published: Published, version: str, fails: bool
+) -> None:
+    """docs/findings/vllm-equal-times.md"""
+    api = find_manager(published(version), Generation.SECOND)
+
+    def last_admission(times: Iterable[float]) -> None:
+        manager = api.manager(1, 2, 0, watermark=0.0, enable_caching=True)
+        for (number, prompt), now in zip(enumerate(([1, 1], [1, 1], [2], [3])), times, strict=True):
+            seq = Sequence(number, prompt, 1)
+            group = SequenceGroup(str(number), [seq])
+            assert manager.can_allocate(group).name == "OK"
+            manager.allocate(group)
+            seq.status = Status.RUNNING
+            manager.get_common_computed_block_ids([seq])
+            manager.access_all_blocks_in_seq(seq, now)
+            manager.mark_blocks_as_computed(group, len(prompt))
+            seq.tokens.append(9)
+            seq.status = Status.FINISHED_STOPPED
+            manager.free(seq)
+
+    last_admission((1.0, 2.0, 3.0, 4.0))
+    if fails:
+        with pytest.raises(AssertionError):
+            last_admission((1.0, 1.0, 1.0, 1.0))
+    else:
+        last_admission((1.0, 1.0, 1.0, 1.0))
 
 
 def hashed(value: object) -> bytes:

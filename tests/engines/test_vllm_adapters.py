@@ -84,6 +84,12 @@ AWAY = [SwapOut(1), Step({})]
 FORKED: list[Operation] = [Allocate(1, (1,), (5, 6, 7, 8)), Step({1: (9,)}), Fork(1, 2)]
 # Two samples of one prompt; the first one ends, the other is preempted and comes back.
 WIDOWED: list[Operation] = [*ADMIT, Fork(1, 2, (7,)), Free(1), Preempt(1), Allocate(1, (2,))]
+# Two blocks are cached, hit and cached again; one of them gets another content, and is to be evicted once more.
+REUSED: list[Operation] = [
+    *(op for seq in (1, 2) for op in (Allocate(seq, (seq,), (1, 1)), Step({seq: (9,)}), Free(seq))),
+    *(Allocate(3, (3,), (2,)), Step({3: (9,)}), Free(3)),
+    Allocate(4, (4,), (3,)),
+]
 
 KNOWN = {
     "pull request 8824": Known(
@@ -162,6 +168,20 @@ KNOWN = {
         "admission.impossible-is-never",
         second("0.6.2"),
         (),
+    ),
+    "an evicted prefix is evicted again while the clock stands still": Known(
+        Config(1, 2, prefix_caching=True, passes_per_tick=1000),
+        REUSED,
+        "robust.no-crash",
+        second("0.6.6.post1", "0.7.0", "0.8.5.post1", "0.9.0", "0.10.2"),
+        second("0.6.4.post1"),
+    ),
+    "the same by a clock that moves with the passes": Known(
+        Config(1, 2, prefix_caching=True, passes_per_tick=1),
+        REUSED,
+        "robust.no-crash",
+        (),
+        second("0.6.6.post1", "0.10.2"),
     ),
     "finished sequences are counted when a group comes back": Known(
         Config(4, 3, 3),

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pytest
-from kit_support import checked, violated
+from kit_support import checked, shown_by, violated
 from kit_toy import ToyAdapter
 
 from kvconform.adapter import Adapter, Seq, capabilities_of, unsupported
 from kvconform.cached import Use
 from kvconform.clock import STILL, Clock, Moment
 from kvconform.faults import CATALOGUE
-from kvconform.faults.clocked import ClockedReference
+from kvconform.faults.clocked import Clocked, ClockedPool, ClockedReference
 from kvconform.features import used
+from kvconform.finding import Raw, raws_of
 from kvconform.propose import configuration
 from kvconform.report.story import setting
-from kvconform.run import Run
+from kvconform.run import Run, replay
+from kvconform.shrink import Shrinker
 from kvconform.trace import config_from_json, config_to_json
 from kvconform.walk import Dice
-from kvspec.vocabulary import Allocate, Append, Capability, Config, Operation, Step
+from kvspec.vocabulary import Allocate, Append, Capability, Config, Free, Operation, Step
+
+CACHING = Config(1, 3, prefix_caching=True)
+NOTHING = Step({})
 
 PASS: tuple[Operation, ...] = (Append(1), Step({1: (1,)}))
 TIMES = {
@@ -114,3 +120,139 @@ def test_there_is_a_fault_that_only_a_coarse_clock_shows() -> None:
     """That it is caught with one is a test of the catalogue."""
     fault = CATALOGUE["stamp-is-identity"]
     assert not violated(checked(fault.adapter()(), without=frozenset((Capability.COARSE_CLOCK,))))
+
+
+# -- what is judged by it ------------------------------------------------------------------------------------------
+
+
+def laws(adapter: Adapter, config: Config, operations: Iterable[Operation]) -> set[str]:
+    """The laws that a trace shows to be violated."""
+    run = Run(adapter, config)
+    replay(run, operations)
+    return {found.violation.law.id for found in run.found}
+
+
+def life(seq: int, *tokens: int) -> list[Operation]:
+    """A sequence that is admitted, computed and freed."""
+    return [Allocate(seq, (seq,), tokens), NOTHING, Free(seq)]
+
+
+class _LastNumberPool(ClockedPool):
+    """Of equal stamps the block with the highest number goes first, whichever was released first."""
+
+    def _rank(self, block: int) -> tuple[int, ...]:
+        return self._stamps[block], -block
+
+
+class _LatestPool(ClockedPool):
+    """The latest stamp goes first."""
+
+    def _rank(self, block: int) -> tuple[int, ...]:
+        return -self._stamps[block], block
+
+
+class LastNumber(ClockedReference):
+    """Breaks ties in its own way."""
+
+    manager_class = type("LastNumberManager", (Clocked,), {"pool_class": _LastNumberPool})
+
+
+class Latest(ClockedReference):
+    """Wrong by any clock that moves."""
+
+    manager_class = type("LatestManager", (Clocked,), {"pool_class": _LatestPool})
+
+
+RELEASED_IN_ORDER = [
+    Allocate(1, (1,), (1,)),
+    Allocate(2, (2,), (2,)),
+    Allocate(3, (3,), (3,)),
+    NOTHING,
+    Free(1),
+    Free(2),
+    Free(3),
+    Allocate(4, (4,), (4,)),
+]
+
+
+@pytest.mark.parametrize("passes", [1, 3, STILL])
+def test_which_of_two_uses_with_one_time_is_the_older_is_the_managers_choice(passes: int) -> None:
+    assert laws(LastNumber(), replace(CACHING, passes_per_tick=passes), RELEASED_IN_ORDER) == set()
+
+
+@pytest.mark.parametrize(("passes", "broken"), [(0, True), (1, True), (2, True), (STILL, False)])
+def test_where_ticks_differ_the_order_is_judged(passes: int, broken: bool) -> None:
+    operations = [*life(1, 1), *life(2, 2), *life(3, 3), Allocate(4, (4,), (4,))]
+    found = laws(Latest(), replace(CACHING, passes_per_tick=passes), operations)
+    assert found == ({"prefix.lru"} if broken else set())
+
+
+SPLIT = [
+    Allocate(1, (1,), (1, 1)),
+    NOTHING,
+    Allocate(2, (2,), (1, 2)),
+    NOTHING,
+    Free(1),
+    Free(2),
+    Allocate(3, (3,), (3, 3, 3)),
+]
+"""Sequence 1 goes, whose last block continues the prefix that 2 still has; then that prefix comes out of use."""
+
+
+@pytest.mark.parametrize("passes", [1, STILL])
+def test_a_tie_does_not_excuse_a_prefix_that_goes_before_what_continues_it(passes: int) -> None:
+    config = Config(1, 4, prefix_caching=True, passes_per_tick=passes)
+    newest = CATALOGUE["equal-times-newest-first"].adapter()()
+    assert "prefix.descendants-first" in laws(newest, config, SPLIT)
+    assert laws(ClockedReference(), config, SPLIT) == set()
+    assert laws(newest, replace(config, passes_per_tick=0), SPLIT) == set()
+
+
+HIT_AT_ONCE = [
+    Allocate(1, (1,), (1,)),
+    Allocate(2, (2,), (2,)),
+    NOTHING,
+    Free(1),
+    Free(2),
+    Allocate(3, (3,), (1, 3)),
+    Allocate(4, (4,), (4,)),
+]
+
+
+@pytest.mark.parametrize(("passes", "broken"), [(0, False), (1, True), (STILL, True)])
+def test_a_stamp_is_no_identity_where_times_are_equal(passes: int, broken: bool) -> None:
+    config = replace(CACHING, passes_per_tick=passes)
+    found = laws(CATALOGUE["stamp-is-identity"].adapter()(), config, HIT_AT_ONCE)
+    assert ("prefix.evict-unreferenced" in found) == broken
+    assert bool(found) == broken
+    assert laws(ClockedReference(), config, HIT_AT_ONCE) == set()
+
+
+# -- findings carry it ---------------------------------------------------------------------------------------------
+
+
+def raw_of(adapter: Adapter, config: Config, operations: Iterable[Operation]) -> Raw:
+    """The first violation of a trace."""
+    run = Run(adapter, config)
+    for op in operations:
+        if not run.over:
+            run.apply(op)
+    return raws_of(run, "test")[0]
+
+
+def test_a_finding_keeps_the_clock_that_it_needs_and_no_other() -> None:
+    wrong = CATALOGUE["stamp-is-identity"].adapter()()
+    finding = Shrinker(lambda config, **options: Run(wrong, config, **options)).shrink(
+        raw_of(wrong, replace(CACHING, passes_per_tick=5), HIT_AT_ONCE)
+    )
+    assert finding is not None
+    assert finding.config.passes_per_tick == STILL
+    assert "coarse-clock" in used(finding.operations, finding.config)
+    fine = replace(finding.config, passes_per_tick=0)
+    assert shown_by(wrong, fine, finding.operations) == set()
+
+    order = [*life(1, 1), *life(2, 2), *life(3, 3), Allocate(4, (4,), (4,))]
+    raw = raw_of(Latest(), replace(CACHING, passes_per_tick=1), order)
+    plain = Shrinker(lambda config, **options: Run(Latest(), config, **options)).shrink(raw)
+    assert plain is not None
+    assert plain.config.passes_per_tick == 0

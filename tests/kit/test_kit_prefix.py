@@ -12,6 +12,7 @@ from kit_toy import ToyAdapter
 from kvconform.adapter import Adapter, AdapterMistake, Capabilities, Group, capabilities_of
 from kvconform.cached import Cached
 from kvconform.check import judged, overall
+from kvconform.clock import Moment
 from kvconform.reference import ReferenceAdapter
 from kvconform.reference_try import TryReference
 from kvconform.run import Run
@@ -34,10 +35,10 @@ def run_of(adapter: Adapter, *operations: Operation, config: Config = CACHING) -
 
 def test_a_run_of_blocks_is_expected_from_the_first_on() -> None:
     known = Cached()
-    known.computed(0, 11, 0, 1)
-    known.computed(2, 13, 12, 1)
+    known.computed(0, 11, 0, Moment(1, 1))
+    known.computed(2, 13, 12, Moment(1, 1))
     assert known.run([11, 12, 13]) == 1
-    known.computed(1, 12, 11, 2)
+    known.computed(1, 12, 11, Moment(2, 2))
     assert known.run([11, 12, 13]) == 3
     known.handed_out(0)
     assert known.run([11, 12, 13]) == 0
@@ -45,8 +46,8 @@ def test_a_run_of_blocks_is_expected_from_the_first_on() -> None:
 
 def test_nothing_is_expected_of_a_prefix_one_of_whose_blocks_is_gone() -> None:
     known = Cached()
-    known.computed(0, 11, 0, 1)
-    known.computed(5, 11, 0, 1)
+    known.computed(0, 11, 0, Moment(1, 1))
+    known.computed(5, 11, 0, Moment(1, 1))
     assert known.run([11]) == 1
     assert not known.alone(0)
     known.handed_out(0)
@@ -56,24 +57,24 @@ def test_nothing_is_expected_of_a_prefix_one_of_whose_blocks_is_gone() -> None:
 
 def test_after_a_reset_everything_is_stale_until_it_is_computed_again() -> None:
     known = Cached()
-    known.computed(0, 11, 0, 1)
+    known.computed(0, 11, 0, Moment(1, 1))
     known.reset()
     assert known.run([11]) == 0
     assert known.stale == {11}
-    known.computed(0, 11, 0, 5)
+    known.computed(0, 11, 0, Moment(5, 5))
     assert known.run([11]) == 1
     assert not known.stale
 
 
 def test_the_older_of_two_blocks_is_older_by_any_way_to_count() -> None:
     known = Cached()
-    known.computed(0, 11, 0, 1)
-    known.computed(1, 12, 0, 2)
-    known.touch([1], 4)
-    known.released([0], 5)
-    known.released([1], 6)
+    known.computed(0, 11, 0, Moment(1, 1))
+    known.computed(1, 12, 0, Moment(2, 2))
+    known.touch([1], Moment(4, 4))
+    known.released([0], Moment(5, 5))
+    known.released([1], Moment(6, 6))
     assert known.uses[0].before(known.uses[1])
-    known.touch([0], 7)
+    known.touch([0], Moment(7, 7))
     assert not known.uses[0].before(known.uses[1])
     assert not known.uses[1].before(known.uses[0])
 

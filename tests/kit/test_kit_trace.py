@@ -307,7 +307,10 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize(("key", "wrong"), [("sliding_window", 0), ("kv_groups", 0), ("kv_groups", 65)])
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [("sliding_window", 0), ("kv_groups", 0), ("kv_groups", 65), ("passes_per_tick", -1), ("passes_per_tick", 10**10)],
+)
 def test_a_window_or_a_group_that_cannot_be_is_told(key: str, wrong: int) -> None:
     plain = {"block_size": 4, "num_gpu_blocks": 6}
     assert config_from_json({**plain, key: 2}) == replace(Config(4, 6), **{key: 2})

@@ -356,6 +356,7 @@ def test_readmissions_are_chunked_too() -> None:
         (Config(1, 4, kv_groups=2), "kv-groups"),
         (Config(1, 4, sliding_window=2), "window"),
         (Config(1, 4, prefix_caching=True, colliding_hashes=True), "prefix-caching, colliding-hashes"),
+        (Config(1, 4, prefix_caching=True, passes_per_tick=1), "prefix-caching, coarse-clock"),
         (Config(1, 4), ""),
     ],
 )

@@ -81,7 +81,7 @@ FAULTS = (
         "C27",
         ("prefix.evict-unreferenced",),
         "A block that is released and hit again while the clock stands still is evicted although it is in use.",
-        "Eviction heaps that are cleaned lazily, and tell stale entries by their time stamps.",
+        "vLLM 0.6.6 to 0.10, second generation: a lazily cleaned heap tells stale entries by their time stamps.",
         StampIsIdentity,
     ),
     Fault(

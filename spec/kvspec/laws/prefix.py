@@ -41,8 +41,8 @@ class Prompt:
 @dataclass(frozen=True)
 class Reuse:
     """A published block that was handed out for something else. owners: live sequences that owned it. older: cached
-    blocks left alone although they were released, and last used, before it. stranded: cached blocks left behind whose
-    prefix went with it.
+    blocks left alone although they were released, and last used, at an earlier time. stranded: cached blocks left
+    behind whose prefix went with it.
     """
 
     owners: Any = 0
@@ -168,7 +168,7 @@ LAWS = (
     Law(
         "prefix.lru",
         Level.SHOULD,
-        "Eviction takes the least recently used cached block first.",
+        "Eviction takes the least recently used cached block first, as far as the clock tells that orders uses.",
         Reuse,
         is_the_oldest,
         breaking=Reuse(older=1),
