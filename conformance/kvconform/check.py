@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import Any
@@ -18,6 +18,7 @@ from kvconform.adapter import Adapter, AdapterMistake, capabilities_of
 from kvconform.errors import TargetError, UsageError
 from kvconform.finding import Finding, Key, Raw
 from kvconform.judge import Tally
+from kvconform.moment import Moment, Report, silent
 from kvconform.run import Run
 from kvconform.shrink import Shrinker, Trace
 from kvconform.targets import Target
@@ -85,10 +86,7 @@ class Result:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     lost: int = 0  # violations that did not show again
-
-
-Report = Callable[[str, int, int], None]
-"""Progress: (tier, done, of)."""
+    started: float = 0.0  # seconds since 1970
 
 
 def choose_profile(name: str) -> Profile:
@@ -110,14 +108,14 @@ class Check:
         laws: list[Law] | None = None,
         without: frozenset[Capability] = frozenset(),
         strict: bool = False,
-        report: Report = lambda tier, done, of: None,
+        report: Report = silent,
     ) -> None:
         self.target = target
         self.adapter: Adapter = target.adapter
         self.profile = profile
         self.laws = laws or list(CATALOGUE.values())
         self.without = without
-        self.report = report
+        self._report = report
         capabilities = capabilities_of(self.adapter) - without
         self.result = Result(target, profile, seed, capabilities, without, self.laws, strict)
         self._raws: dict[Key, list[Raw]] = {}
@@ -131,7 +129,7 @@ class Check:
 
     def run(self) -> Result:
         """Run every tier, shrink what was found. Raises TargetError where the adapter cannot be driven."""
-        began = time.perf_counter()
+        self.result.started, began = time.time(), time.perf_counter()
         try:
             for tier in (self._vectors, self._walk, self._progress, self._probes, self._hypothesis):
                 tier()
@@ -147,6 +145,11 @@ class Check:
         self.result.findings.sort(key=_order)
         self.result.seconds = time.perf_counter() - began
         return self.result
+
+    def report(self, tier: str, done: int, of: int, doing: str = "") -> None:
+        """Tell how far a tier is. doing: what is at work now."""
+        broken = {law for law, *_ in self._raws}
+        self._report(Moment(tier, done, of, doing, self.result.tally.operations, len(broken)))
 
     def _collect(self, run: Run, raws: Iterable[Raw]) -> None:
         self.result.tally.add(run.tally)
@@ -175,7 +178,7 @@ class Check:
         self.result.edges_total = len(shipped.vectors)
         self.result.edges_unreachable = shipped.excluded
         for done, vector in enumerate(shipped.vectors):
-            self.report("vectors", done, len(shipped.vectors))
+            self.report("vectors", done, len(shipped.vectors), vector.id)
             played = vectors.play(self.start, vector, self.adapter, self.result.capabilities)
             if played.run is not None:
                 self.result.edges_run += not played.skipped
@@ -210,7 +213,8 @@ class Check:
 
     def _probes(self) -> None:
         config = probes.configuration(self.adapter.domain, self.result.capabilities)
-        for probe in probes.PROBES:
+        for done, probe in enumerate(probes.PROBES):
+            self.report("probes", done, len(probes.PROBES), probe.words)
             run, raw = probes.bad_input(self.start, probe, config)
             self._collect(run, [raw] if raw else [])
 
@@ -244,7 +248,7 @@ class Check:
             key=lambda ranked: (ranked[0], _raw_order(ranked[1])),
         )
         for done, (rank, raw) in enumerate(queue):
-            self.report("shrinking", done, len(queue))
+            self.report("shrinking", done, len(queue), raw.violation.law.id)
             if rank and self._enough(raw, found.values(), shrinker.total):
                 continue
             finding = self._small(shrinker, raw, list(found.values()))

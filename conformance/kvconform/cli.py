@@ -10,9 +10,8 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
-import msgspec
 import typer
 from rich.console import Console
 
@@ -24,8 +23,9 @@ from kvconform.errors import (
     USAGE,
     VIOLATES,
     KvconformError,
-    UsageError,
 )
+from kvconform.files import DEFAULT_OUT, writable_file, writable_folder, write_json
+from kvconform.view_options import Wanted, with_views
 
 app = typer.Typer(
     name="kvconform",
@@ -42,7 +42,6 @@ app.add_typer(vectors_app, name="vectors")
 app.add_typer(engines_app, name="engines")
 
 EXIT = {"conforms": CONFORMS, "violates": VIOLATES, "inconclusive": INCONCLUSIVE, "error": NO_TARGET}
-DEFAULT_OUT = Path(".kvconform")
 INTERRUPTED = 130  # what the parser leaves with on Ctrl-C
 
 TargetArgument = Annotated[
@@ -53,10 +52,6 @@ TargetArgument = Annotated[
     ),
 ]
 JsonOption = Annotated[Optional[Path], typer.Option("--json", metavar="FILE", help="Write the result as JSON.")]  # noqa: UP045
-HtmlOption = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--html", metavar="FILE", help="Write the report as one HTML file, with drawings; no network needed."),
-]
 
 
 def console() -> Console:
@@ -64,46 +59,6 @@ def console() -> Console:
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it stays open as long as the process
     return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-
-
-def write_json(path: Path | None, data: Any) -> None:
-    """Write JSON, all or nothing. Raises UsageError where the file cannot be written."""
-    if path is not None:
-        write_bytes(path, msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file, all or nothing. Raises UsageError where it cannot be written."""
-    try:
-        partial = path.with_name(path.name + ".part")
-        partial.write_bytes(data)
-        partial.replace(path)
-    except (OSError, ValueError) as error:  # ValueError: a path without a name, such as "."
-        raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def writable_file(path: Path | None) -> None:
-    """See at once, not after the work, whether the file can be written. Raises UsageError where not."""
-    if path is None:
-        return
-    if path.is_dir() or not path.name:
-        raise UsageError(f"cannot write {path}: it is a folder")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"cannot write {path}: {path.parent} is not a folder that can be written to")
-
-
-def writable_folder(path: Path) -> Path:
-    """The folder, made where it is missing; a `.kvconform` ignores itself in git.
-
-    Raises UsageError where it cannot be made.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        if path.name == DEFAULT_OUT.name and not (path / ".gitignore").exists():
-            (path / ".gitignore").write_text("*\n")
-    except OSError as error:
-        raise UsageError(f"cannot write to {path}: {error.strerror or error}") from None
-    return path
 
 
 def _version(asked: bool) -> None:
@@ -122,6 +77,7 @@ def root(
 
 
 @app.command()
+@with_views
 def check(
     target: TargetArgument,
     profile: Annotated[str, typer.Option(metavar="NAME", help="quick (about 10 s), ci, or nightly.")] = "quick",
@@ -131,25 +87,23 @@ def check(
         list[str], typer.Option(metavar="CAPABILITY", help="Do not use this capability; may be repeated.")
     ] = [],  # noqa: B006
     strict: Annotated[bool, typer.Option("--strict", help="SHOULD laws count as MUST laws do.")] = False,
-    json: JsonOption = None,
-    html: HtmlOption = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where findings and the report go.")] = DEFAULT_OUT,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell every finding in full.")] = False,
+    *,
+    views: Wanted,
 ) -> None:
     """Check a block manager against the specification."""
     from kvconform import check as checking
     from kvconform import choices
     from kvconform.guard import time_guard
     from kvconform.report import build, terminal
-    from kvconform.report import html as page
     from kvconform.report.progress import bar
     from kvconform.targets import resolve
 
     laws = choices.choose_laws(law)
     capabilities = choices.choose_capabilities(without)
     chosen = checking.choose_profile(profile)
-    writable_file(json)
-    writable_file(html)
+    views.see(folder=out)
     folder = writable_folder(out)
     found = resolve(target)
     with bar() as report:
@@ -157,32 +111,31 @@ def check(
         with time_guard(chosen.guard):
             result = one.run()
     document = build.build(result, folder, one.start)
-    write_json(folder / "report.json", document)
-    write_json(json, document)
-    drawn = page.render(document).encode()
-    for path in (folder / "report.html", html):
-        if path is not None:
-            write_bytes(path, drawn)
-    terminal.show(document, console(), verbose=verbose)
+    views.write(document, folder)
+    shown = console()
+    terminal.show(document, shown, verbose=verbose)
+    views.print(document, shown.file)
     raise typer.Exit(EXIT[document.verdict])
 
 
 @app.command()
+@with_views
 def report(
     file: Annotated[Path, typer.Argument(metavar="REPORT", help="A report, as check --json and --out write it.")],
-    html: HtmlOption = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell every finding in full.")] = False,
+    *,
+    views: Wanted,
 ) -> None:
     """Show a report again, or write it in other forms; the exit code is that of its verdict."""
-    from kvconform.report import html as page
-    from kvconform.report import terminal
-    from kvconform.report.reading import read
+    from kvconform.report import reading, terminal
 
-    writable_file(html)
-    document = read(file)
-    if html is None:
-        terminal.show(document, console())
-    else:
-        write_bytes(html, page.render(document).encode())
+    views.see(source=file)
+    document = reading.read(file)
+    views.write(document)
+    shown = console()
+    if not views:
+        terminal.show(document, shown, verbose=verbose)
+    views.print(document, shown.file)
     raise typer.Exit(EXIT[document.verdict])
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvconform.adapter import BY_METHOD, Adapter, AdapterMistake, ErrorKind, Group, Moves, Seq
+from kvconform.errors import said
 from kvconform.ledger import Arrival, Ledger, Transfer, Writing
 from kvconform.rows import NULL, interleaved
 from kvconform.world import World
@@ -91,7 +92,7 @@ class Unobservable(Exception):
     """The manager raised where it was only looked at. cause: what it raised; method: the adapter's."""
 
     def __init__(self, method: str, cause: Exception) -> None:
-        super().__init__(f"{method} raised {type(cause).__name__}: {cause}")
+        super().__init__(f"{method} raised {said(cause)}")
         self.method, self.cause = method, cause
 
 

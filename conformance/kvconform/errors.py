@@ -1,4 +1,4 @@
-"""The errors that end a command, each with its exit code. Knows nothing else."""
+"""The errors that end a command, each with its exit code, and how an error is told. Knows nothing else."""
 
 from __future__ import annotations
 
@@ -28,3 +28,13 @@ class Inconclusive(KvconformError):
     """Nothing was exercised, so that nothing can be said."""
 
     exit_code = INCONCLUSIVE
+
+
+def said(error: BaseException | None) -> str:
+    """An error in one line that any file and any terminal can show: a manager's own may say anything, or fail to."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its message cannot be read)"
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    return f"{type(error).__name__}: {''.join(shown)}"

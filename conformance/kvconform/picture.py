@@ -13,6 +13,7 @@ import msgspec
 
 from kvconform.adapter import AdapterMistake, Seq
 from kvconform.driver import Driver, Outcome, Unobservable
+from kvconform.errors import said
 from kvconform.ledger import Ledger, Row, home
 from kvconform.rows import NULL, shown
 from kvspec.vocabulary import Capability, Device, Status
@@ -88,7 +89,7 @@ def draw(operation: int | None, driver: Driver, outcome: Outcome | None = None) 
     if outcome is not None:
         picture.verdict = outcome.verdict.value if outcome.verdict else None
         picture.result = outcome.result.value
-        picture.error = f"{type(outcome.error).__name__}: {outcome.error}" if outcome.error is not None else ""
+        picture.error = said(outcome.error) if outcome.error is not None else ""
         picture.copies = [[t.source, t.target] for t in outcome.transfers if t.copy]
         picture.moves = [
             [t.source_device.value, t.source, t.target_device.value, t.target] for t in outcome.transfers if not t.copy

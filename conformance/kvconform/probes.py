@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kvconform.adapter import AdapterMistake, Domain, Group, Seq
+from kvconform.errors import said
 from kvconform.finding import Raw
 from kvconform.judge import Violation
 from kvconform.run import Run
@@ -106,7 +107,7 @@ def bad_input(start: Callable[[Config], Run], probe: Probe, config: Config) -> t
     except AdapterMistake:
         raise
     except Exception as error:
-        accepted, answer = False, f"raised {type(error).__name__}: {error}"
+        accepted, answer = False, f"raised {said(error)}"
     changed = _changed(run, counts, rows)
     run.tally.checks[BAD_INPUT] += 1
     if law.judge(BadInput(accepted, changed)):

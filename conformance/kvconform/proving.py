@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from kvconform.errors import CONFORMS, INCONCLUSIVE, VIOLATES, UsageError
+from kvconform.moment import Moment
 from kvconform.report import proofs
 from kvconform.report.progress import bar
 
@@ -147,13 +148,13 @@ def _proved(wanted: Wanted, of: int) -> tuple[list[prover.Result], Exploration |
 
         def seen(result: prover.Result) -> None:
             results.append(result)
-            report("proving", len(results), of)
+            report(Moment("proving", len(results), of, result.id))
 
         try:
             prover.prove(*wanted.selection, seen, wanted.timeout, wanted.solvers, wanted.seed)
             if wanted.everything:
-                levels = itertools.count(1)
-                explored = explore(lambda line: report("exploring", next(levels), DEPTH_SHOWN * len(SCOPES)))
+                levels, of = itertools.count(1), DEPTH_SHOWN * len(SCOPES)
+                explored = explore(lambda line: report(Moment("exploring", next(levels), of, line)))
         except KeyboardInterrupt:
             return results, None, True
     return results, explored, False

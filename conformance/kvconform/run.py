@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from kvconform.adapter import Adapter, AdapterMistake, Order, capabilities_of
 from kvconform.driver import Driver, Outcome
+from kvconform.errors import said
 from kvconform.features import shape, used
 from kvconform.judge import Judge, Tally, Violation
 from kvconform.ledger import Ledger
@@ -252,7 +253,7 @@ def _start(adapter: Adapter, config: Config) -> None:
     except AdapterMistake:
         raise
     except Exception as error:
-        problem = f"{type(adapter).__name__}.start({config}) raised {type(error).__name__}: {error}"
+        problem = f"{type(adapter).__name__}.start({config}) raised {said(error)}"
         raise AdapterMistake(f"{problem}; where the manager allows no such configuration, declare a Domain") from error
 
 

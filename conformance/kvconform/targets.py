@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kvconform import __version__, faults
 from kvconform.adapter import Adapter, AdapterMistake, capabilities_of
-from kvconform.errors import TargetError, UsageError
+from kvconform.errors import TargetError, UsageError, said
 from kvconform.reference import ReferenceAdapter
 from kvconform.reference_told import ToldReference
 from kvconform.reference_try import TryReference
@@ -83,7 +83,7 @@ def _factory(spec: str) -> Target:
     except ModuleNotFoundError as error:
         raise TargetError(f"cannot import {module_name!r}: {error}; is it on PYTHONPATH or in this folder?") from None
     except Exception as error:
-        raise TargetError(f"importing {module_name!r} raised {type(error).__name__}: {error}") from None
+        raise TargetError(f"importing {module_name!r} raised {said(error)}") from None
     factory = getattr(module, attribute, None)
     if factory is None:
         raise TargetError(f"module {module_name!r} has no {attribute!r}")
@@ -96,7 +96,7 @@ def _made(spec: str, factory: Callable[[], object] | object) -> Adapter:
     try:
         adapter = factory if isinstance(factory, Adapter) else factory() if callable(factory) else factory
     except Exception as error:
-        raise TargetError(f"{spec} raised {type(error).__name__}: {error}") from None
+        raise TargetError(f"{spec} raised {said(error)}") from None
     if not isinstance(adapter, Adapter):
         raise TargetError(f"{spec} gives {type(adapter).__name__}, not a kvconform.Adapter")
     try:

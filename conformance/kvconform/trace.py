@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from kvconform.errors import said
 from kvconform.rows import shown
 from kvconform.run import Entry
 from kvconform.workload import Workload
@@ -119,7 +120,7 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
     line["verdict"] = outcome.verdict.value if outcome.verdict else None
     line["result"] = outcome.result.value
     if outcome.error is not None:
-        line["error"] = f"{type(outcome.error).__name__}: {outcome.error}"
+        line["error"] = said(outcome.error)
     line["tables"] = {
         str(seq): {
             "device": device.value,

@@ -92,7 +92,7 @@ def shown_by(adapter: Adapter, config: Config, operations: Iterable[Operation], 
 # -- the command line -----------------------------------------------------------------------------------------------
 
 
-PROGRESS = re.compile(r"kvconform: [a-z]+ [\d,]+ of [\d,]+")
+PROGRESS = re.compile(r"kvconform: [a-z]+ [\d,]+ of [\d,]+([,:].*)?")
 
 
 @dataclass(frozen=True)

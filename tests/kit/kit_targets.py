@@ -257,3 +257,24 @@ class Hangs(ToyAdapter):
     def can_allocate(self, group: Group) -> bool:
         while True:
             time.sleep(0.01)
+
+
+class Unspeakable(Exception):
+    """An error that cannot be told."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no message")
+
+
+class ForkSaysAnything(ToyAdapter):
+    """Fork raises an error whose message no file can hold, no terminal should show, and a CI would obey."""
+
+    def fork(self, parent: Seq, child: Seq) -> None:
+        raise ValueError("\udcff \x00 \x1b[31m ]]> </failure> ``` | \r\n::stop-commands::x")
+
+
+class ForkRaisesTheUnspeakable(ToyAdapter):
+    """Fork raises an error without a message."""
+
+    def fork(self, parent: Seq, child: Seq) -> None:
+        raise Unspeakable

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import compress
 
+from kvconform.errors import said
 from kvconform.judge.bench import Bench, Explanation, Transition, shown
 from kvspec.guards import is_never
 from kvspec.vocabulary import Allocate, Device, Guard, Result, Status, SwapIn, Verdict
@@ -119,11 +120,10 @@ class Admission:
         where = outcome.where if outcome.failed is None else f"append of sequence {outcome.failed.id}"
         need = f"; it takes {demands.most.need} blocks" if demands else ""
         free = t.counts_before.get(demands.device, 0) if demands else 0
-        said = f": {outcome.error}" if outcome.error else ""
         return (
             f"can_{t.op.op} said OK, then {where} ran out of blocks",
             f"no out-of-blocks after an OK ({free} free on the {demands.device.value if demands else 'gpu'}{need})",
-            f"{type(outcome.error).__name__ if outcome.error else 'False'}{said}",
+            said(outcome.error) if outcome.error else "False",
         )
 
     def watermark(self, t: Transition) -> None:

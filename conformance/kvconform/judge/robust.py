@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kvconform.adapter import ErrorKind
+from kvconform.errors import said
 from kvconform.judge.bench import WHOLE_POOL, Bench, Transition, shown
 from kvspec.vocabulary import Capability, Device, Free, Result
 
@@ -36,7 +37,7 @@ class Robust:
         return (
             f"{outcome.where} raised {type(outcome.error).__name__}",
             f"nothing but the declared out-of-blocks outcome ({declared or 'out_of_blocks of the adapter is empty'})",
-            f"{type(outcome.error).__name__}: {outcome.error}{_place(outcome.error)}",
+            f"{said(outcome.error)}{_place(outcome.error)}",
         )
 
     def _ending(self, t: Transition, changed: bool) -> tuple[str, str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 
 from kvconform import __version__, trace
@@ -52,7 +53,13 @@ def build(result: Result, out: Path, start: Callable[..., Run]) -> Report:
         strict=result.strict,
         without=_without(result),
         notes=result.notes,
+        started=_when(result.started),
     )
+
+
+def _when(seconds: float) -> str:
+    """Seconds since 1970 as people write a moment."""
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def target_line(result: Result) -> TargetLine:

@@ -99,7 +99,7 @@ class CoverageLine(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """One run of `kvconform check`."""
+    """One run of `kvconform check`. started: when, in UTC, as 2026-01-31T12:00:00.000Z; empty where it is not known."""
 
     kvconform: str
     catalogue: str
@@ -117,3 +117,4 @@ class Report(msgspec.Struct):
     strict: bool = False
     without: list[str] = []
     notes: list[str] = []
+    started: str = ""

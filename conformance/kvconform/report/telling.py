@@ -86,7 +86,14 @@ def _last(findings: Sequence[ViolationLine]) -> Lines:
     first = findings[0]
     named = Counter(name for finding in findings for name in finding.fault_class)
     classes = [name for name, _ in named.most_common(CLASSES_TOLD)]
-    lines = _wrapped("; ".join(f"{CLASSES[name]} ({name})" for name in classes), "  likely    ") if classes else []
+    lines = (
+        _wrapped(
+            "; ".join(f"{CLASSES.get(name, 'a class that this version does not know')} ({name})" for name in classes),
+            "  likely    ",
+        )
+        if classes
+        else []
+    )
     prints = ", ".join(finding.fingerprint for finding in findings if finding.fingerprint)
     if prints:
         lines.append(Text(f"  found by  {first.found_by}, fingerprint {prints}"))

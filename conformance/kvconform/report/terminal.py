@@ -63,7 +63,7 @@ def _findings(violations: Sequence[ViolationLine], console: Console, verbose: bo
 def _case(case: grouping.Case, console: Console, verbose: bool) -> None:
     numbers = ", ".join(map(str, case.numbers))
     levels = {finding.law: finding.level for finding in case.findings}
-    laws = ", ".join(f"[red]{law}[/] ({level})" for law, level in [*levels.items()][:HEADED])
+    laws = ", ".join(f"[red]{escape(law)}[/] ({escape(level)})" for law, level in [*levels.items()][:HEADED])
     more = f" and {len(levels) - HEADED} more" if len(levels) > HEADED else ""
     console.rule(f"[bold]finding{'s' if len(case.numbers) > 1 else ''} {numbers}: {laws}{more}", align="left")
     for line in telling.case(case.findings, whole=verbose):
@@ -89,7 +89,7 @@ def _laws(report: Report, console: Console) -> None:
         table.add_column(title, justify="right" if title == "checks" else "left", no_wrap=True)
     table.add_column("", style="dim")
     for law in report.laws:
-        table.add_row(law.id, law.level, MARKS[law.verdict], _checks(law), escape(law.reason))
+        table.add_row(escape(law.id), escape(law.level), MARKS[law.verdict], _checks(law), escape(law.reason))
     console.print(table)
 
 
@@ -101,13 +101,13 @@ def _restrictions(report: Report, console: Console) -> None:
     if report.target.restrictions:
         console.print("\nwhat the engine never does, by the adapter's word:")
         for restriction in report.target.restrictions:
-            console.print(f"  {restriction.what}: {escape(restriction.reason)}", style="dim")
+            console.print(f"  {escape(restriction.what)}: {escape(restriction.reason)}", style="dim")
 
 
 def _summary(report: Report, console: Console) -> None:
     seen = ", ".join(f"{g.guard} {g.outcome} {g.hits:,}" for g in report.coverage.guards)
     edges = report.coverage.edges
-    console.print(f"\nguards   {seen or 'none asked'}", soft_wrap=True)
+    console.print(f"\nguards   {escape(seen) or 'none asked'}", soft_wrap=True)
     console.print(f"edges    {edges.run} of {edges.total} vectors reached, {edges.unreachable} proved unreachable")
     for note in report.notes:
         console.print(f"note     {escape(note)}")
@@ -116,9 +116,9 @@ def _summary(report: Report, console: Console) -> None:
     told = f"of {len(report.laws)} laws: {told}"
     console.print(
         f"ran      {report.operations:,} operations in {report.duration_s:.1f} s "
-        f"(profile {report.profile}, seed {report.seed})"
+        f"(profile {escape(report.profile)}, seed {report.seed})"
     )
     version = f" {report.target.version}" if report.target.version else ""
     console.print(
-        f"\n[bold]{escape(report.target.name)}{version}: [{COLOURS[report.verdict]}]{report.verdict}[/][/] ({told})"
+        f"\n[bold]{escape(report.target.name + version)}: [{COLOURS[report.verdict]}]{report.verdict}[/][/] ({told})"
     )
