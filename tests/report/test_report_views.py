@@ -127,7 +127,7 @@ def test_junit_says_what_failed_and_how_to_see_it_again() -> None:
     (failure,) = failed.result
     assert isinstance(failure, Failure)
     assert (failure.message, failure.type) == ("a row is short", "MUST violated")
-    story = ("with 1 slot a block:", "->  2. append group 1's", "expected  2 blocks", "observed  1 block")
+    story = ("with 1 slot a block:", "-> 2. append group 1's", "expected  2 blocks", "observed  1 block")
     for told in ("Rows cover.", *story, "reproduce kvconform replay x.jsonl --on my:Manager"):
         assert told in failure.text
 
@@ -229,7 +229,7 @@ def test_markdown_folds_each_finding_and_has_all_laws() -> None:
     assert "<h2>❌ kvconform: my:Manager 2.0 violates</h2>" in page
     assert page.count("<details>") == page.count("</details>") == 2
     assert "<summary>1. table.tight (MUST): a row is short</summary>" in page
-    assert "-&gt;  2. append group 1's unseen tokens" in page
+    assert "-&gt; 2. append group 1's unseen tokens" in page
     assert "<td>table.covers</td>" in page
 
 
@@ -304,7 +304,7 @@ def test_annotations_say_what_is_broken() -> None:
     ((kind, title, message),) = commands(violated("100% short: a, b"))
     assert (kind, title) == ("error", "table.tight (MUST)")
     assert message.startswith("100% short: a, b\nexpected  2 blocks\nobserved  1 block\n")
-    assert "->  2. append group 1's unseen tokens" in message
+    assert "-> 2. append group 1's unseen tokens" in message
     assert [(kind, title) for kind, title, _ in commands(SHOULD_BROKEN)] == [
         ("warning", "a.b (SHOULD)"), ("notice", "kvconform: my:Manager 2.0 conforms"),
     ]  # fmt: skip
