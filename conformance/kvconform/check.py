@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timezone
 from importlib import metadata
-from typing import Any
 
 from kvconform import machine, probes, progress, vectors
 from kvconform.adapter import Adapter, AdapterMistake, capabilities_of
-from kvconform.errors import TargetError, UsageError
-from kvconform.finding import Finding, Key, Raw
+from kvconform.choices import needs
+from kvconform.database import Database
+from kvconform.errors import TargetError
+from kvconform.finding import Finding, Raw
+from kvconform.gather import Gathered, order
 from kvconform.judge import Tally
+from kvconform.known.file import Deviation
+from kvconform.known.standing import FAILING, UNTOLD, Standing, stand
 from kvconform.moment import Moment, Report, silent
+from kvconform.profiles import Profile
+from kvconform.replay import Replayed, raws_again
 from kvconform.run import Run
-from kvconform.shrink import Shrinker, Trace
 from kvconform.targets import Target
+from kvconform.trace import TraceFile
 from kvconform.walk import Dice, Walk
 from kvspec.edges import vectors as edges
 from kvspec.laws import CATALOGUE, Law
@@ -31,30 +38,6 @@ OK_WORDS = (Verdict.OK,)
 REFUSALS = (Verdict.LATER, Verdict.NEVER, Verdict.NO)
 
 
-@dataclass(frozen=True)
-class Profile:
-    """What a check may spend. walk: operations of the fast walk. examples, steps: of the hypothesis machine. workloads:
-    for the scheduler. repeats: runs done twice. shrink: operations for making findings small. guard: seconds after
-    which a check is taken to hang. seconds: None, or the time after which no new run is begun.
-    """
-
-    name: str
-    walk: int
-    examples: int
-    steps: int
-    workloads: int
-    repeats: int
-    shrink: int
-    guard: float = 300.0
-    seconds: float | None = None
-
-
-PROFILES = {
-    "quick": Profile("quick", 20_000, 30, 25, 12, 4, 40_000),
-    "ci": Profile("ci", 200_000, 300, 40, 60, 20, 200_000, guard=3_600),
-    "nightly": Profile("nightly", 100_000_000, 2_000, 60, 400, 100, 1_000_000, guard=7_200, seconds=1_800),
-}
-
 GUARD_CAPABILITIES = {
     Guard.ALLOCATE: Capability.GUARD_ALLOCATE,
     Guard.APPEND: Capability.GUARD_APPEND,
@@ -62,8 +45,6 @@ GUARD_CAPABILITIES = {
     Guard.SWAP_IN: Capability.GUARD_SWAP_IN,
     Guard.FORK: Capability.GUARD_FORK,
 }
-
-KEPT = 3  # raw violations kept of each key: they may have different causes
 
 
 @dataclass
@@ -79,6 +60,8 @@ class Result:
     strict: bool
     tally: Tally = field(default_factory=Tally)
     findings: list[Finding] = field(default_factory=list)
+    known: list[Standing] = field(default_factory=list)
+    rounds: int = 0
     edges_total: int = 0
     edges_run: int = 0
     edges_unreachable: int = 0
@@ -88,16 +71,15 @@ class Result:
     lost: int = 0  # violations that did not show again
     started: float = 0.0  # seconds since 1970
 
-
-def choose_profile(name: str) -> Profile:
-    """The profile of this name. Raises UsageError for an unknown one."""
-    if name not in PROFILES:
-        raise UsageError(f"unknown profile {name!r}; known: {', '.join(PROFILES)}")
-    return PROFILES[name]
+    def is_known(self, finding: Finding) -> bool:
+        """Whether a finding is let pass."""
+        return any(standing.lets_pass(finding) for standing in self.known)
 
 
 class Check:
-    """One check of one target."""
+    """One check of one target. known: deviations that are let pass, as of `today`. database: where what fails is kept,
+    if the profile keeps it.
+    """
 
     def __init__(
         self,
@@ -109,6 +91,9 @@ class Check:
         without: frozenset[Capability] = frozenset(),
         strict: bool = False,
         report: Report = silent,
+        known: Sequence[Deviation] = (),
+        today: date | None = None,
+        database: Database | None = None,
     ) -> None:
         self.target = target
         self.adapter: Adapter = target.adapter
@@ -116,11 +101,17 @@ class Check:
         self.laws = laws or list(CATALOGUE.values())
         self.without = without
         self._report = report
+        self.known = known
+        self.today = today or datetime.now(timezone.utc).date()
+        self.database = database if profile.keeps else None
         capabilities = capabilities_of(self.adapter) - without
         self.result = Result(target, profile, seed, capabilities, without, self.laws, strict)
-        self._raws: dict[Key, list[Raw]] = {}
         self._run: Run | None = None  # the latest
-        self._deadline = None if profile.seconds is None else time.monotonic() + profile.seconds
+        self._gathered = Gathered(self.start, self.adapter.domain, profile.shrink)
+        self._walk = Walk(self.adapter, self.start, capabilities, seed)
+        self._walks = self._workloads = 0  # done so far, in all rounds
+        self._kept: machine.Kept | None = None
+        self._deadline: float | None = None
 
     def start(self, config: Config, *, record: bool = False) -> Run:
         """Start a run of this check."""
@@ -131,49 +122,83 @@ class Check:
         """Run every tier, shrink what was found. Raises TargetError where the adapter cannot be driven."""
         self.result.started, began = time.time(), time.perf_counter()
         try:
-            for tier in (self._vectors, self._walk, self._progress, self._probes, self._hypothesis):
-                tier()
+            self._try_known()
+            self._try_kept()
+            self._try_vectors()
+            self._try_probes()
+            self._go_round()
             self._shrink()
         except KeyboardInterrupt as stop:
             self.result.interrupted = True
             calling = self._run.driver.calling if self._run else ""
             within = f" in {type(self.adapter).__name__}.{calling}" if calling else ""
             self.result.notes.append(f"{str(stop) or 'interrupted'}{within}: what was not reached is not judged")
-            self._keep_unshrunk()
+            self._settle(self._gathered.as_they_are())
         except AdapterMistake as error:
             raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
-        self.result.findings.sort(key=_order)
         self.result.seconds = time.perf_counter() - began
         return self.result
 
     def report(self, tier: str, done: int, of: int, doing: str = "") -> None:
         """Tell how far a tier is. doing: what is at work now."""
-        broken = {law for law, *_ in self._raws}
+        broken = {law for law, *_ in self._gathered.keys}
         self._report(Moment(tier, done, of, doing, self.result.tally.operations, len(broken)))
 
     def _collect(self, run: Run, raws: Iterable[Raw]) -> None:
         self.result.tally.add(run.tally)
         for raw in raws:
-            self._keep(raw)
-
-    def _keep(self, raw: Raw) -> None:
-        """Keep the shortest raw violation of each shape, a few shapes of each key."""
-        kept = self._raws.setdefault(raw.key, [])
-        for at, other in enumerate(kept):
-            if other.features == raw.features:
-                if len(raw.operations) < len(other.operations):
-                    kept[at] = raw
-                return
-        kept.append(raw)
-        kept.sort(key=lambda r: (len(r.operations), len(r.features)))
-        del kept[KEPT:]
+            self._gathered.keep(raw)
 
     def _late(self) -> bool:
         return self._deadline is not None and time.monotonic() > self._deadline
 
-    # -- the tiers -------------------------------------------------------------------------------------------
+    # -- what is tried first ---------------------------------------------------------------------------------
 
-    def _vectors(self) -> None:
+    def _try_known(self) -> None:
+        """Play the known deviations. What one shows beside what it is about is gathered like anything else."""
+        self.result.known = [Standing(deviation, "not reached") for deviation in self.known]
+        for at, deviation in enumerate(self.known):
+            self.report("known", at, len(self.known), deviation.law)
+            standing = stand(deviation, self.target, self.laws, self.without, self.today)
+            self.result.known[at] = standing
+            self.result.tally.add(standing.tally)
+        self._gathered.passes = lambda raw: any(standing.lets_pass(raw) for standing in self.result.known)
+        self._gathered.known = [one.finding for one in self.result.known if one.finding is not None]
+        for standing in self.result.known:
+            for raw in standing.others:
+                self._gathered.keep(raw)
+
+    def _try_kept(self) -> None:
+        """Try what the database has kept from earlier times; what shows nothing any more is dropped from it."""
+        if self.database is None:
+            return
+        kept = list(self.database.traces())
+        for at, (path, file) in enumerate(kept):
+            self.report("kept", at, len(kept), file.law or "")
+            if not self._try_trace(file):
+                path.unlink(missing_ok=True)
+        self._kept = machine.Kept(self.database.examples)
+        machine.retry(
+            self.adapter,
+            self.start,
+            self._collect,
+            capabilities=self.result.capabilities,
+            steps=self.profile.steps,
+            kept=self._kept,
+        )
+        self._kept.seen |= {finding.key for finding in self._gathered.known}
+
+    def _try_trace(self, file: TraceFile) -> bool:
+        """Play a trace that was kept; whether it is to be kept on: it shows something, or nothing could be seen."""
+        try:
+            raws = raws_again(file, self.start, Replayed(file, self.start), str(file.header.get("found_by", "walk")))
+        except TargetError:
+            return True
+        for raw in raws:
+            self._gathered.keep(raw)
+        return bool(raws) or CATALOGUE.get(file.law or "") not in self.laws
+
+    def _try_vectors(self) -> None:
         shipped = edges.load()
         self.result.edges_total = len(shipped.vectors)
         self.result.edges_unreachable = shipped.excluded
@@ -184,41 +209,55 @@ class Check:
                 self.result.edges_run += not played.skipped
                 self._collect(played.run, vectors.raws(played))
 
-    def _walk(self) -> None:
-        walk = Walk(self.adapter, self.start, self.result.capabilities, self.result.seed)
-        spent, number = 0, 0
-        while spent < self.profile.walk and not self._late():
-            self.report("walk", spent, self.profile.walk)
-            run, raws = walk.one(number)
-            spent += max(1, run.tally.operations)
-            self._collect(run, raws)
-            if number < self.profile.repeats:
-                for raw in probes.repeated(self.start, run.config, run.operations):
-                    self._keep(raw)
-                if probes.DETERMINISTIC in run.judge.bench.laws:
-                    self.result.tally.checks[probes.DETERMINISTIC] += 1
-            number += 1
-
-    def _progress(self) -> None:
-        done = tried = 0
-        while done < self.profile.workloads and tried < 20 * self.profile.workloads and not self._late():
-            self.report("workloads", done, self.profile.workloads)
-            pick = Dice(f"{self.result.seed}/workload/{tried}")
-            tried += 1
-            work = progress.workload(self.adapter, self.result.capabilities, pick)
-            if work is not None:
-                done += 1
-                run, raws = progress.attempt(self.start, work)
-                self._collect(run, raws)
-
-    def _probes(self) -> None:
+    def _try_probes(self) -> None:
         config = probes.configuration(self.adapter.domain, self.result.capabilities)
         for done, probe in enumerate(probes.PROBES):
             self.report("probes", done, len(probes.PROBES), probe.words)
             run, raw = probes.bad_input(self.start, probe, config)
             self._collect(run, [raw] if raw else [])
 
-    def _hypothesis(self) -> None:
+    # -- rounds ----------------------------------------------------------------------------------------------
+
+    def _go_round(self) -> None:
+        """One round of the tiers that choose by chance; as many as there is time for, where there is a box of time."""
+        if self.profile.seconds is not None:
+            self._deadline = time.monotonic() + self.profile.seconds
+        while True:
+            self._go_walking()
+            self._go_scheduling()
+            self._go_exploring()
+            self.result.rounds += 1
+            if self._deadline is None or self._late():
+                return
+
+    def _go_walking(self) -> None:
+        spent, first = 0, self._walks
+        while spent < self.profile.walk and not self._late():
+            self.report("walk", spent, self.profile.walk)
+            run, raws = self._walk.one(self._walks)
+            spent += max(1, run.tally.operations)
+            self._collect(run, raws)
+            if self._walks - first < self.profile.repeats:
+                for raw in probes.repeated(self.start, run.config, run.operations):
+                    self._gathered.keep(raw)
+                if probes.DETERMINISTIC in run.judge.bench.laws:
+                    self.result.tally.checks[probes.DETERMINISTIC] += 1
+            self._walks += 1
+
+    def _go_scheduling(self) -> None:
+        done, first = 0, self._workloads
+        most = 20 * self.profile.workloads
+        while done < self.profile.workloads and self._workloads - first < most and not self._late():
+            self.report("workloads", done, self.profile.workloads)
+            pick = Dice(f"{self.result.seed}/workload/{self._workloads}")
+            self._workloads += 1
+            work = progress.workload(self.adapter, self.result.capabilities, pick)
+            if work is not None:
+                done += 1
+                run, raws = progress.attempt(self.start, work)
+                self._collect(run, raws)
+
+    def _go_exploring(self) -> None:
         done = 0
 
         def collect(run: Run, raws: list[Raw]) -> None:
@@ -234,95 +273,37 @@ class Check:
             capabilities=self.result.capabilities,
             examples=self.profile.examples,
             steps=self.profile.steps,
-            seed=self.result.seed,
+            seed=f"{self.result.seed}/{self.result.rounds}" if self.result.rounds else self.result.seed,
+            late=self._late,
+            kept=self._kept,
         )
 
     # -- from violations to findings -------------------------------------------------------------------------
 
     def _shrink(self) -> None:
-        """Shrink the shortest violations first: one of each key, then the further shapes while the budget lasts."""
-        shrinker = Shrinker(self.start, self.adapter.domain)
-        found: dict[str, Finding] = {}
-        queue = sorted(
-            ((rank, raw) for kept in self._raws.values() for rank, raw in enumerate(kept) if not self._sooner(raw)),
-            key=lambda ranked: (ranked[0], _raw_order(ranked[1])),
-        )
-        for done, (rank, raw) in enumerate(queue):
-            self.report("shrinking", done, len(queue), raw.violation.law.id)
-            if rank and self._enough(raw, found.values(), shrinker.total):
-                continue
-            finding = self._small(shrinker, raw, list(found.values()))
-            if finding is None:
-                continue
-            known = found.get(finding.fingerprint)
-            if known is None or _order(finding) < _order(known):
-                found[finding.fingerprint] = finding
-        self.result.findings = _simplest(found.values())
+        limit = self.profile.shrink_seconds
+        if limit is not None:
+            until = time.monotonic() + limit
+            self._gathered.late = lambda: time.monotonic() > until
+        self._settle(self._gathered.findings(self.report))
+        self.result.lost = self._gathered.lost
         if self.result.lost:
             self.result.notes.append(
                 f"{self.result.lost} violations did not show again on a fresh start: the adapter's start() must forget "
                 "everything, or the manager does not do the same twice"
             )
+        if self._gathered.unshrunk:
+            self.result.notes.append(
+                f"the {limit:,.0f} seconds for shrinking were over: {self._gathered.unshrunk} violations are told as "
+                "they were met"
+            )
 
-    def _sooner(self, raw: Raw) -> bool:
-        """Whether what the end of some run shows was shown by an operation of another."""
-        return raw.probe == "finish" and (*raw.key[:-1], "") in self._raws
-
-    def _enough(self, raw: Raw, found: Iterable[Finding], spent: int) -> bool:
-        """Whether a further shape of a violation is not worth its price: nothing is left to spend, or a good part is
-        gone and a simpler finding most likely has its cause.
-        """
-        simpler = any(f.key == raw.key and f.features <= raw.features for f in found)
-        return spent > self.profile.shrink or (simpler and 4 * spent > self.profile.shrink)
-
-    def _small(self, shrinker: Shrinker, raw: Raw, found: list[Finding]) -> Finding | None:
-        """The violation, small; a small trace that shows it already is where its shrinking begins."""
-        if raw.workload is not None:
-            return progress.shrink(self.start, raw, self.adapter.domain)
-        if raw.probe == probes.REPEAT:
-            return shrinker.shrink_repetition(raw)
-        if raw.probe not in ("", "finish"):
-            return _as_it_is(raw)
-        for finding in found:
-            alike = finding.features == raw.features and finding.probe == raw.probe
-            if alike and finding.violation.op == raw.violation.op:
-                shown = shrinker.show(raw, Trace(finding.config, tuple(finding.operations)))
-                if shown is not None:
-                    raw = replace(raw, config=shown.config, operations=shown.operations)
-                    break
-        small = shrinker.shrink(raw)
-        if small is None:
-            self.result.lost += 1  # nobody could run it again: no finding, and no success either
-        return small
-
-    def _keep_unshrunk(self) -> None:
-        self.result.findings = [_as_it_is(kept[0]) for kept in self._raws.values()]
-
-
-def _as_it_is(raw: Raw) -> Finding:
-    return Finding(**vars(raw))
-
-
-def _raw_order(raw: Raw) -> tuple[Any, ...]:
-    return len(raw.operations), len(raw.features), _level(raw.violation.law), raw.key
-
-
-def _order(finding: Finding) -> tuple[Any, ...]:
-    size = Trace(finding.config, tuple(finding.operations)).size()
-    return _level(finding.violation.law), bool(finding.probe), size, finding.violation.law.id, finding.violation.op
-
-
-def _simplest(findings: Iterable[Finding]) -> list[Finding]:
-    """Without those that have all the features of a simpler one, and more: most likely they have its cause."""
-    kept: list[Finding] = []
-    for finding in sorted(findings, key=lambda f: (bool(f.probe), len(f.features), _order(f))):
-        if not any(other.key[:-1] == finding.key[:-1] and other.features <= finding.features for other in kept):
-            kept.append(finding)
-    return kept
-
-
-def _level(law: Law) -> int:
-    return list(Level).index(law.level)
+    def _settle(self, found: list[Finding]) -> None:
+        """Take findings in: what the ledger's own traces show is told from there."""
+        told = list(self._gathered.known)
+        shown = {finding.fingerprint for finding in told}
+        told += [finding for finding in found if finding.fingerprint not in shown]
+        self.result.findings = sorted(told, key=order)
 
 
 # -- the verdict ---------------------------------------------------------------------------------------------
@@ -340,13 +321,15 @@ class Judged:
 
 def judged(result: Result) -> list[Judged]:
     """Every selected law's verdict."""
-    violated = {finding.violation.law.id for finding in result.findings}
-    return [_judged(law, result, law.id in violated) for law in result.laws]
+    return [_judged(law, result, [f for f in result.findings if f.violation.law is law]) for law in result.laws]
 
 
-def _judged(law: Law, result: Result, violated: bool) -> Judged:
+def _judged(law: Law, result: Result, findings: list[Finding]) -> Judged:
     checks = result.tally.checks[law.id]
-    if violated:
+    if findings and all(map(result.is_known, findings)):
+        links = ", ".join(one.deviation.link for one in result.known if one.covers and one.deviation.law == law.id)
+        return Judged(law, "known", checks, links)
+    if findings:
         return Judged(law, "violated", checks, "")
     if law.id == probes.DETERMINISTIC and result.lost:
         return Judged(law, "not-exercised", checks, f"{result.lost} violations did not show again on a fresh start")
@@ -363,21 +346,18 @@ def _judged(law: Law, result: Result, violated: bool) -> Judged:
     return Judged(law, "holds", checks, "")
 
 
-def needs(law: Law, capabilities: frozenset[Capability]) -> str:
-    """What the law needs and the manager does not have, in words."""
-    missing = [c.value for c in law.needs if c not in capabilities]
-    if law.needs_any and capabilities.isdisjoint(law.needs_any):
-        missing.append(" or ".join(c.value for c in law.needs_any))
-    return ", ".join(missing)
-
-
 def overall(result: Result, laws: list[Judged]) -> str:
-    """conforms, violates or inconclusive. A violation counts if MUST, with --strict if SHOULD; so does a gap."""
+    """conforms, violates or inconclusive. A violation counts if MUST, with --strict if SHOULD; so does a gap. An entry
+    of the ledger that is stale or expired counts whatever its law; one that cannot be played says nothing.
+    """
     binding = (Level.MUST, Level.SHOULD) if result.strict else (Level.MUST,)
     bound = [judged for judged in laws if judged.law.level in binding]
-    if any(judged.verdict == "violated" for judged in bound):
+    standings = {standing.status for standing in result.known}
+    if any(judged.verdict == "violated" for judged in bound) or not standings.isdisjoint(FAILING):
         return "violates"
-    if result.interrupted or result.lost or not any(judged.verdict == "holds" for judged in bound):
+    if result.interrupted or result.lost or not standings.isdisjoint(UNTOLD):
+        return "inconclusive"
+    if not any(judged.verdict in ("holds", "known") for judged in bound):
         return "inconclusive"
     if any(judged.verdict == "not-exercised" for judged in bound):
         return "inconclusive"

@@ -25,3 +25,11 @@ def choose_capabilities(names: Iterable[str]) -> frozenset[Capability]:
         if name not in known:
             raise UsageError(f"unknown capability {name!r}; known: {', '.join(sorted(known))}")
     return frozenset(known[name] for name in names)
+
+
+def needs(law: Law, capabilities: frozenset[Capability]) -> str:
+    """What the law needs and the manager does not have, in words."""
+    missing = [c.value for c in law.needs if c not in capabilities]
+    if law.needs_any and capabilities.isdisjoint(law.needs_any):
+        missing.append(" or ".join(c.value for c in law.needs_any))
+    return ", ".join(missing)

@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 from rich.console import Console
@@ -39,7 +39,11 @@ app = typer.Typer(
 vectors_app = typer.Typer(help="The edge cases of the guards: list, generate, run.", no_args_is_help=True)
 engines_app = typer.Typer(help="Published engines: fetch their Python sources.", no_args_is_help=True)
 app.add_typer(vectors_app, name="vectors")
+known_app = typer.Typer(
+    help="Known deviations: a ledger of what is let pass, why, and until when.", no_args_is_help=True
+)
 app.add_typer(engines_app, name="engines")
+app.add_typer(known_app, name="known")
 
 EXIT = {"conforms": CONFORMS, "violates": VIOLATES, "inconclusive": INCONCLUSIVE, "error": NO_TARGET}
 INTERRUPTED = 130  # what the parser leaves with on Ctrl-C
@@ -80,13 +84,31 @@ def root(
 @with_views
 def check(
     target: TargetArgument,
-    profile: Annotated[str, typer.Option(metavar="NAME", help="quick (about 10 s), ci, or nightly.")] = "quick",
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same report.")] = 0,
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="quick (about 10 s) and ci (about 60 s) count operations: the same seed, the same report. nightly is "
+            "random, fills a box of time, and keeps what fails below --out.",
+        ),
+    ] = "quick",
+    seed: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", help="What is random follows from it; 0, or for nightly a random one that is told."),
+    ] = None,
+    time: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="T", help="How long nightly searches: 90s, 30m (as without this), 8h."),
+    ] = None,
     law: Annotated[list[str], typer.Option(metavar="ID", help="Judge only this law; may be repeated.")] = [],  # noqa: B006
     without: Annotated[
         list[str], typer.Option(metavar="CAPABILITY", help="Do not use this capability; may be repeated.")
     ] = [],  # noqa: B006
     strict: Annotated[bool, typer.Option("--strict", help="SHOULD laws count as MUST laws do.")] = False,
+    known: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="FILE", help="Known deviations, let pass while they last; see: kvconform known --help."),
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where findings and the report go.")] = DEFAULT_OUT,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell every finding in full.")] = False,
     *,
@@ -94,7 +116,9 @@ def check(
 ) -> None:
     """Check a block manager against the specification."""
     from kvconform import check as checking
-    from kvconform import choices
+    from kvconform import choices, profiles
+    from kvconform import known as deviations
+    from kvconform.database import open_database
     from kvconform.guard import time_guard
     from kvconform.report import build, terminal
     from kvconform.report.progress import bar
@@ -102,16 +126,26 @@ def check(
 
     laws = choices.choose_laws(law)
     capabilities = choices.choose_capabilities(without)
-    chosen = checking.choose_profile(profile)
+    chosen = profiles.choose_profile(profile, time)
+    start = profiles.choose_seed(chosen, seed)
+    ledger = deviations.read(known).deviations if known else []
     views.see(folder=out)
     folder = writable_folder(out)
     found = resolve(target)
+    database = open_database(folder, found.spec) if chosen.keeps else None
+    if chosen.seconds is not None:
+        typer.echo(f"kvconform: {profile} with --seed {start}, for {chosen.seconds:,.0f} seconds", err=True)
     with bar() as report:
-        one = checking.Check(found, chosen, seed=seed, laws=laws, without=capabilities, strict=strict, report=report)
+        one = checking.Check(
+            found, chosen, seed=start, laws=laws, without=capabilities, strict=strict, report=report, known=ledger,
+            database=database,
+        )  # fmt: skip
         with time_guard(chosen.guard):
             result = one.run()
     document = build.build(result, folder, one.start)
     views.write(document, folder)
+    if database is not None:
+        database.keep(Path(violation.trace_file) for violation in document.violations if not violation.known)
     shown = console()
     terminal.show(document, shown, verbose=verbose)
     views.print(document, shown.file)
@@ -289,6 +323,113 @@ def vectors_run(
             console(), resolve(target), chosen, capabilities, lambda data: write_json(json, data)
         )
     )
+
+
+LedgerArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
+OnOption = Annotated[str, typer.Option("--on", metavar="TARGET", help="Where to play the entries' traces.")]
+
+
+@known_app.command("add")
+def known_add(
+    findings: Annotated[list[Path], typer.Argument(metavar="FINDING...", help="Trace files, as findings name them.")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The ledger; made where there is none.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why it is let pass.")],
+    link: Annotated[
+        str, typer.Option(metavar="LINK", help="Where it is followed up: https://..., #12, owner/name#12.")
+    ],
+    expires: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is let pass.")],
+    target: Annotated[
+        list[str], typer.Option("--target", metavar="TARGET", help="About this target only; may be repeated.")
+    ] = [],  # noqa: B006
+    every_shape: Annotated[
+        bool,
+        typer.Option(
+            "--every-shape",
+            help="Let pass whatever has its law, operation and error, and all its features, with others beside them: "
+            "what is new among that is hidden.",
+        ),
+    ] = False,
+    on: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--on", metavar="TARGET", help="Where it fails; as the finding says, if not said here."),
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Whether to see first that it still fails.")
+    ] = True,
+    json: JsonOption = None,
+) -> None:
+    """Add findings to a ledger: all of them, or none where one is no finding, no longer fails, or is there already."""
+    from kvconform.known import commands
+    from kvconform.targets import resolve
+
+    day = commands.parse_day(expires)
+    ledger = commands.existing(to)
+    writable_file(to)
+    writable_file(json)
+    entries = [commands.entry_of(trace, reason, link, day, target, every_shape) for trace in findings]
+    for trace, entry in zip(findings, entries, strict=True) if verify else ():
+        commands.verify(entry, resolve(on or commands.target_named(trace)))
+    commands.add(ledger, entries)
+    for entry in entries:
+        console().print(f"{to}: {entry.law} {entry.fingerprint} is known until {entry.expires}", markup=False)
+    write_json(json, commands.as_json(to, [commands.entry_line(entry) for entry in entries]))
+
+
+@known_app.command("list")
+def known_list(file: LedgerArgument, json: JsonOption = None) -> None:
+    """List a ledger. Exit code 0; whether its entries still hold: kvconform known check."""
+    from kvconform.known import commands, read
+
+    entries = read(file).deviations
+    writable_file(json)
+    out = console()
+    for entry in entries:
+        wide = ", every shape" if entry.every_shape else ""
+        only = f", only {', '.join(entry.targets)}" if entry.targets else ""
+        over = ": EXPIRED" if entry.expires < commands.today() else ""
+        out.print(f"{entry.law} {entry.fingerprint}, until {entry.expires}{over}{only}{wide}", markup=False)
+        out.print(f"  {entry.reason}\n  {entry.link}", markup=False, soft_wrap=True)
+    out.print(f"{file}: {len(entries)} known", markup=False)
+    write_json(json, commands.as_json(file, [commands.entry_line(entry) for entry in entries]))
+
+
+@known_app.command("check")
+def known_check(file: LedgerArgument, on: OnOption, json: JsonOption = None) -> None:
+    """Play the entries' traces: exit 0 if all still fail, 1 if one is stale or expired, 3 if one cannot be played."""
+    from kvconform.known import commands, read
+    from kvconform.targets import resolve
+
+    entries = read(file).deviations
+    writable_file(json)
+    found = commands.standings(entries, resolve(on))
+    _show_standings(found)
+    code = commands.exit_code(found)
+    lines = [commands.standing_line(standing) for standing in found]
+    write_json(json, commands.as_json(file, lines, target=on))
+    raise typer.Exit(code)
+
+
+@known_app.command("prune")
+def known_prune(file: LedgerArgument, on: OnOption, json: JsonOption = None) -> None:
+    """Take out the entries whose traces no longer show on a target what they are about. Everything else is kept."""
+    from kvconform.known import commands, read
+    from kvconform.targets import resolve
+
+    ledger = read(file)
+    writable_file(file)
+    writable_file(json)
+    stale, kept = commands.prune(ledger, resolve(on))
+    _show_standings(stale)
+    console().print(f"{file}: {len(stale)} taken out, {len(kept)} kept", markup=False)
+    lines = [commands.standing_line(standing) for standing in stale]
+    write_json(json, commands.as_json(file, lines, target=on, kept=len(kept)))
+
+
+def _show_standings(found: list[Any]) -> None:
+    out = console()
+    for standing in found:
+        entry, detail = standing.deviation, f": {standing.detail}" if standing.detail else ""
+        out.print(f"{entry.law} {entry.fingerprint}: {standing.status}{detail}", markup=False, soft_wrap=True)
 
 
 @engines_app.command("fetch")

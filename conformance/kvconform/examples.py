@@ -13,11 +13,12 @@ from pathlib import Path
 
 from kvconform import faults, vectors
 from kvconform.adapter import Adapter, capabilities_of
-from kvconform.check import PROFILES, Check, Result
+from kvconform.check import Check, Result
 from kvconform.errors import KvconformError
 from kvconform.faults import Fault
 from kvconform.finding import Finding, Raw
 from kvconform.picture import Picture
+from kvconform.profiles import PROFILES
 from kvconform.recording import record
 from kvconform.replay import read_trace, rerun
 from kvconform.report.build import save

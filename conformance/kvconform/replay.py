@@ -11,20 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-from rich.text import Text
 
 from kvconform import probes, progress
 from kvconform.adapter import AdapterMistake, capabilities_of, unsupported
-from kvconform.check import needs
-from kvconform.choices import choose_capabilities
+from kvconform.choices import choose_capabilities, needs
 from kvconform.documents import WorkloadLine
 from kvconform.errors import TargetError, UsageError
 from kvconform.finding import Raw, raws_of
-from kvconform.recording import record
-from kvconform.report import telling
-from kvconform.report.build import violation_line
-from kvconform.report.grouping import cases
-from kvconform.report.model import ViolationLine
 from kvconform.run import Run
 from kvconform.targets import Target
 from kvconform.trace import TraceError, TraceFile, read
@@ -139,7 +132,7 @@ def rerun(file: TraceFile, target: Target) -> Replayed:
 
     replayed = Replayed(file, start)
     try:
-        raws = _raws(file, start, replayed)
+        raws = raws_again(file, start, replayed)
     except AdapterMistake as error:
         raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
     shown = [raw for raw in raws if raw.violation.law.id == file.law]
@@ -152,26 +145,14 @@ def rerun(file: TraceFile, target: Target) -> Replayed:
     return replayed
 
 
-def lines(replayed: Replayed) -> list[ViolationLine]:
-    """What is broken, as a report tells it."""
-    return [violation_line(raw, record(raw, replayed.start)) for raw in replayed.raws]
-
-
-def told(replayed: Replayed) -> list[Text]:
-    """What is broken, as a person reads it, line by line."""
-    found: list[Text] = []
-    for case in cases(lines(replayed)):
-        found += [*([Text()] if found else []), *telling.case(case.findings, whole=True)]
-    return found
-
-
-def _raws(file: TraceFile, start: Callable[..., Run], replayed: Replayed) -> list[Raw]:
+def raws_again(file: TraceFile, start: Callable[..., Run], replayed: Replayed, found_by: str = "replay") -> list[Raw]:
+    """Everything that the trace shows, the first of each kind. Raises TargetError where it cannot be run."""
     probe = file.header.get("probe", "")
     if probe.startswith(probes.PREFIX):
         return _bad_input(probe, file.config, start)
     if probe == progress.PROBE:
         return progress.attempt(start, _workload(file))[1]
-    raws = _operations(file, start(file.config), replayed)
+    raws = _operations(file, start(file.config), replayed, found_by)
     if probe == probes.REPEAT:
         for _ in range(REPETITIONS):
             raws += probes.repeated(start, file.config, file.operations)
@@ -205,7 +186,7 @@ def _workload(file: TraceFile) -> Workload:
     return work
 
 
-def _operations(file: TraceFile, run: Run, replayed: Replayed) -> list[Raw]:
+def _operations(file: TraceFile, run: Run, replayed: Replayed, found_by: str) -> list[Raw]:
     for number, op in enumerate(file.operations, 1):
         if run.over:
             break
@@ -226,4 +207,4 @@ def _operations(file: TraceFile, run: Run, replayed: Replayed) -> list[Raw]:
             raise TargetError(f"operation {number} ({op.op}) cannot be run: {reason}")
     if not run.over:
         run.finish()
-    return raws_of(run, "replay")
+    return raws_of(run, found_by)

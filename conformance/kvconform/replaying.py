@@ -14,7 +14,8 @@ from rich.console import Console
 from kvconform.documents import BrokenLine, ReplayDocument
 from kvconform.errors import CONFORMS, VIOLATES, TargetError
 from kvconform.guard import time_guard
-from kvconform.replay import Replayed, own_target, rerun, told
+from kvconform.replay import Replayed, own_target, rerun
+from kvconform.report.replayed import told
 from kvconform.targets import resolve
 from kvconform.trace import TraceFile
 

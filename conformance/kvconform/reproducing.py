@@ -87,6 +87,7 @@ def replay_operations(
 
 def _replay(target: str | Adapter | type[Adapter], file: TraceFile) -> Replay:
     from kvconform import replay as replaying
+    from kvconform.report.replayed import told
     from kvconform.targets import Target, resolve
 
     replaying.validate(file, "replay_operations")
@@ -99,7 +100,7 @@ def _replay(target: str | Adapter | type[Adapter], file: TraceFile) -> Replay:
     replayed = replaying.rerun(file, found)
     law = file.law or ""
     broken = dict.fromkeys(raw.violation.law.id for raw in replayed.raws)
-    message = "\n".join(line.plain for line in replaying.told(replayed)) if broken else ""
+    message = "\n".join(line.plain for line in told(replayed)) if broken else ""
     return Replay(found.name, law, tuple(broken), message and f"{found.name}\n\n{message}", replayed.note())
 
 

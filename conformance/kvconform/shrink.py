@@ -50,8 +50,8 @@ class Trace:
         pools = c.num_gpu_blocks + c.num_cpu_blocks
         # No window is smaller than any.
         window = 0 if c.sliding_window is None else 2 + c.sliding_window
-        settings = pools + c.block_size + c.watermark_blocks + window + 2 * c.kv_groups + c.colliding_hashes
-        settings += _clock_weight(c.passes_per_tick)
+        flags = c.colliding_hashes + c.prefix_caching + _clock_weight(c.passes_per_tick)
+        settings = pools + c.block_size + c.watermark_blocks + window + 2 * c.kv_groups + flags
         return len(self.operations), numbers + settings, _letters(self.operations)
 
 
@@ -70,6 +70,7 @@ def _weight(op: Operation) -> int:
             + _partial(op)
             + op.external
             + op.match
+            + len(op.extra)
         )
     if isinstance(op, Step):
         return sum(1 + len(tokens) for tokens in op.tokens.values())
@@ -93,12 +94,15 @@ def _letters(operations: tuple[Operation, ...]) -> int:
 
 
 class Shrinker:
-    """Shrinks one violation after another over one way of starting runs."""
+    """Shrinks one violation after another over one way of starting runs. settled: fingerprints at which it stops, as
+    nobody asks for anything smaller.
+    """
 
-    def __init__(self, start: Start, domain: Domain = ANY_DOMAIN) -> None:
+    def __init__(self, start: Start, domain: Domain = ANY_DOMAIN, settled: frozenset[str] = frozenset()) -> None:
         self._start = start
         self._domain = domain
         self._replays = Replays(start)
+        self._settled = settled
         self._spent = 0
         self.total = 0  # operations spent on all findings so far
 
@@ -109,7 +113,7 @@ class Shrinker:
         if best is None:
             return None
         best, improved = self._thinned(best, raw), True
-        while improved and self._spent < BUDGET:
+        while improved and self._spent < BUDGET and not self._arrived(best, raw):
             improved = False
             for candidate in _smaller(best[0]):
                 if self._spent >= BUDGET:
@@ -127,7 +131,7 @@ class Shrinker:
         starting over after each success would cost too much.
         """
         length = len(best[0].operations) // 2
-        while length and self._spent < BUDGET:
+        while length and self._spent < BUDGET and not self._arrived(best, raw):
             start = len(best[0].operations) - length
             while start >= 0 and self._spent < BUDGET:
                 ops = best[0].operations
@@ -137,6 +141,10 @@ class Shrinker:
                 start = min(start - length, len(best[0].operations) - length)
             length //= 2
         return best
+
+    def _arrived(self, best: tuple[Trace, Found], raw: Raw) -> bool:
+        """Whether it is one of the settled ones by now."""
+        return bool(self._settled) and _finding_of(best, raw).fingerprint in self._settled
 
     def shrink_repetition(self, raw: Raw) -> Finding:
         """The fewest operations found whose observations still differ from one run to the next. What differs by chance
@@ -169,9 +177,7 @@ class Shrinker:
 
     def _finding(self, best: tuple[Trace, Found], raw: Raw) -> Finding:
         renumbered = _renumbered(best[0])
-        trace, found = self._attempt(renumbered, raw) or best  # so that the message names the new numbers
-        operations = list(trace.operations)
-        return Finding(found.violation, trace.config, operations, found.features, raw.found_by, raw.probe)
+        return _finding_of(self._attempt(renumbered, raw) or best, raw)  # so that the message names the new numbers
 
     def _attempt(self, trace: Trace, raw: Raw) -> tuple[Trace, Found] | None:
         """Replay what is legal of the trace; the part up to the violation, if it shows."""
@@ -188,6 +194,12 @@ class Shrinker:
         return None
 
 
+def _finding_of(best: tuple[Trace, Found], raw: Raw) -> Finding:
+    trace, found = best
+    operations = list(trace.operations)
+    return Finding(found.violation, trace.config, operations, found.features, raw.found_by, raw.probe)
+
+
 # -- what might be smaller -----------------------------------------------------------------------------------
 
 
@@ -199,6 +211,7 @@ def _smaller(trace: Trace) -> Iterator[Trace]:
     yield from _longer_prompts(trace)
     yield from _smaller_blocks(trace)
     yield from _smaller_config(trace)
+    yield from _plainer(trace)
     yield from _lower_lookaheads(trace)
     yield from _simpler_operations(trace)
     yield from _paired(trace)
@@ -315,6 +328,24 @@ def _smaller_config(trace: Trace) -> Iterator[Trace]:
         yield replace(trace, config=replace(trace.config, kv_groups=trace.config.kv_groups - 1))
 
 
+def _plainer(trace: Trace) -> Iterator[Trace]:
+    """Without prefix caching, or without a window, with all that goes with it: a null block takes one of the pool."""
+    config, plain = trace.config, []
+    if config.prefix_caching:
+        plain.append(replace(config, prefix_caching=False, colliding_hashes=False))
+    if config.sliding_window is not None or config.kv_groups > 1:
+        plain.append(replace(config, sliding_window=None, kv_groups=1))
+        plain.append(replace(plain[0], sliding_window=None, kv_groups=1))
+    for other in plain:
+        operations = trace.operations if other.prefix_caching else tuple(map(_keyless, trace.operations))
+        for less in range(min(3, other.num_gpu_blocks + 1)):
+            yield Trace(replace(other, num_gpu_blocks=other.num_gpu_blocks - less), operations)
+
+
+def _keyless(op: Operation) -> Operation:
+    return replace(op, extra=(), external=0, match=False) if isinstance(op, Allocate) else op
+
+
 def _lower_lookaheads(trace: Trace) -> Iterator[Trace]:
     """Every lookahead lowered at once: an engine may have only one."""
     most = max((getattr(op, "lookahead", 0) for op in trace.operations), default=0)
@@ -386,11 +417,12 @@ def _shorter(tokens: tuple[int, ...], least: int) -> Iterator[tuple[int, ...]]:
 
 
 def _paired(trace: Trace) -> Iterator[Trace]:
-    """A pool smaller by one together with one number lowered: what slides along an edge."""
-    for name in ("num_gpu_blocks", "num_cpu_blocks", "watermark_blocks"):
+    """A pool smaller by one or two together with one number lowered: what slides along an edge."""
+    pools = (("num_gpu_blocks", 1), ("num_cpu_blocks", 1), ("watermark_blocks", 1), ("num_gpu_blocks", 2))
+    for name, by in pools:
         value = getattr(trace.config, name)
-        if value:
-            less = replace(trace, config=replace(trace.config, **{name: value - 1}))
+        if value >= by:
+            less = replace(trace, config=replace(trace.config, **{name: value - by}))
             yield from _simpler_operations(less)
             yield from _fewer_operations(less)
             for other in ("num_gpu_blocks", "num_cpu_blocks"):

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from kvconform.adapter import capabilities_of
-from kvconform.check import PROFILES, Check, Profile, judged, overall
+from kvconform.check import Check, judged, overall
 from kvconform.engines import LoadedEngine, NotInThisVersion, adapter_class, adapter_factory
+from kvconform.profiles import PROFILES, Profile
 from kvconform.rows import NULL, shown
 from kvconform.run import Run, replay
 from kvconform.targets import Target

@@ -19,8 +19,9 @@ import pytest
 
 from kvconform import cli
 from kvconform.adapter import Adapter
-from kvconform.check import PROFILES, Check, Profile, Result, judged
+from kvconform.check import Check, Result, judged
 from kvconform.finding import Key, raws_of
+from kvconform.profiles import PROFILES, Profile
 from kvconform.report.build import build
 from kvconform.report.model import Report
 from kvconform.run import Run

@@ -15,7 +15,8 @@ from kit_support import BRIEF, Command, checked, verdicts, violated
 
 import kvref
 from kvconform.adapter import Adapter, AdapterMistake, Capabilities, Domain, Group, Order, Seq, capabilities_of
-from kvconform.check import PROFILES, judged, overall
+from kvconform.check import judged, overall
+from kvconform.profiles import PROFILES
 from kvconform.reference import ReferenceAdapter
 from kvconform.run import Run
 from kvref import AllocStatus, BlockManager, OutOfBlocks

@@ -12,7 +12,7 @@ import pytest
 from kit_support import BRIEF, reported, target_of
 
 from kvconform import faults
-from kvconform.check import PROFILES
+from kvconform.profiles import PROFILES
 from kvconform.replay import replay
 from kvconform.report.model import Report
 from kvconform.targets import resolve
@@ -66,9 +66,9 @@ def test_a_fault_is_caught_under_its_laws_by_small_traces(fault: faults.Fault, t
         again = replay(path, target)
         assert again.failing
         assert again.shows is not None
-        assert (again.shows.law.id, again.shows.op) == (violation.law, again.file.header["at"])
-        assert again.shows.expected
-        assert again.shows.observed
+        assert (again.shows.violation.law.id, again.shows.violation.op) == (violation.law, again.file.header["at"])
+        assert again.shows.violation.expected
+        assert again.shows.violation.observed
         assert not replay(path, target_of(fault.right())).failing
 
 

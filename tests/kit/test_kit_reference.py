@@ -14,7 +14,8 @@ from kit_support import SHIPPED, checked, reported, verdicts, violated
 from kit_toy import BareAdapter, ToyAdapter
 
 from kvconform.adapter import capabilities_of
-from kvconform.check import PROFILES, Check, judged, overall
+from kvconform.check import Check, judged, overall
+from kvconform.profiles import PROFILES
 from kvconform.report.build import build
 from kvconform.targets import resolve
 from kvspec.laws import CATALOGUE

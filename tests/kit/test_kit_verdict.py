@@ -13,11 +13,12 @@ from kit_support import BRIEF, target_of
 from kit_toy import BareAdapter, ToyAdapter
 
 from kvconform.adapter import capabilities_of
-from kvconform.check import Result, choose_profile, judged, overall
+from kvconform.check import Result, judged, overall
 from kvconform.choices import choose_capabilities, choose_laws
 from kvconform.errors import CONFORMS, INCONCLUSIVE, NO_TARGET, USAGE, VIOLATES, TargetError, UsageError
 from kvconform.finding import Finding
 from kvconform.judge import Tally, Violation
+from kvconform.profiles import choose_profile
 from kvspec.laws import CATALOGUE
 from kvspec.vocabulary import Capability, Config, Guard, Level, Verdict
 

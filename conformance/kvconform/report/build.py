@@ -12,6 +12,7 @@ from kvconform import __version__, trace
 from kvconform.check import Result, environment, judged, overall
 from kvconform.errors import UsageError
 from kvconform.finding import Finding, Raw
+from kvconform.known.standing import Standing
 from kvconform.recording import record
 from kvconform.report import pytest_file
 from kvconform.report.classes import likely_classes
@@ -19,13 +20,14 @@ from kvconform.report.model import (
     CoverageLine,
     EdgesLine,
     GuardLine,
+    KnownLine,
     LawLine,
     Report,
     RestrictionLine,
     TargetLine,
     ViolationLine,
 )
-from kvconform.report.story import beyond, setting, tell
+from kvconform.report.story import beyond, many, setting, tell
 from kvconform.run import Run
 from kvspec.laws import CATALOGUE_VERSION
 from kvspec.vocabulary import Capability
@@ -52,14 +54,52 @@ def build(result: Result, out: Path, start: Callable[..., Run]) -> Report:
         environment=environment(),
         strict=result.strict,
         without=_without(result),
-        notes=result.notes,
+        notes=[*_told(result), *result.notes],
         started=_when(result.started),
+        known=[_known(standing) for standing in result.known],
+        rounds=result.rounds,
     )
 
 
 def _when(seconds: float) -> str:
     """Seconds since 1970 as people write a moment."""
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _known(standing: Standing) -> KnownLine:
+    one = standing.deviation
+    detail = "; ".join(part for part in (standing.detail, REMEDIES.get(standing.status, "")) if part)
+    return KnownLine(
+        one.fingerprint,
+        one.law,
+        standing.status,
+        one.reason,
+        one.link,
+        one.expires.isoformat(),
+        detail,
+        one.every_shape,
+    )
+
+
+REMEDIES = {
+    "stale": "take the entry out (kvconform known prune)",
+    "expired": "have it fixed, or agree on another day",
+    "cannot run": "take the entry out, or restrict it to its targets",
+}
+"""What to do about an entry that is not as it should be."""
+
+
+def _told(result: Result) -> list[str]:
+    """The ledger in the notes, which every view shows: what is let pass, and each entry that fails the run."""
+    known = sum(standing.covers for standing in result.known)
+    notes = [f"{many(known, 'known deviation')} let pass: not counted"] if known else []
+    for line in map(_known, result.known):
+        if line.status in REMEDIES:
+            notes.append(f"known deviation {line.fingerprint} ({line.law}) is {AS_TOLD[line.status]}: {line.detail}")
+    return notes
+
+
+AS_TOLD = {"stale": "stale", "expired": "expired", "cannot run": "not to be run here"}
 
 
 def target_line(result: Result) -> TargetLine:
@@ -87,6 +127,7 @@ def _violation(finding: Finding, result: Result, out: Path, start: Callable[...,
     line.fingerprint = finding.fingerprint
     line.reproduce = f"kvconform replay {shlex.quote(str(path))} --on {shlex.quote(spec)}"
     line.trace_file, line.test_file = str(path), str(test)
+    line.known = result.is_known(finding)
     try:
         save(finding, result, path, run)
         pytest_file.write(test, line, spec, finding.workload, _without(result))
@@ -140,6 +181,7 @@ def save(finding: Finding, result: Result, path: Path, run: Run) -> None:
         "at": violation.op,
         "fingerprint": finding.fingerprint,
         "message": violation.message,
+        "found_by": finding.found_by,
     }
     if finding.probe:
         header["probe"] = finding.probe

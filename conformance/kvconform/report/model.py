@@ -12,6 +12,7 @@ SCHEMA = "kvconform/report@1"
 
 LawVerdict = Literal["holds", "violated", "known", "not-exercised", "not-applicable"]
 Verdict = Literal["conforms", "violates", "inconclusive", "error"]
+KnownStatus = Literal["still failing", "stale", "expired", "cannot run", "not selected", "not reached"]
 
 
 class RestrictionLine(msgspec.Struct):
@@ -46,7 +47,8 @@ class ViolationLine(msgspec.Struct):
     the trace shows it, if anything. statement: the law in words; setting, story: the configuration and each operation
     in words. frames: what the pools looked like at the start, after each operation, and, where the end of the run shows
     it, then. marked: the blocks that are not as they should be, as [device, number]. then: what beyond the operations
-    shows it, in words. trace_file, test_file: where the trace and the pytest file are that show it again.
+    shows it, in words. trace_file, test_file: where the trace and the pytest file are that show it again. known:
+    whether the ledger of known deviations lets it pass, so that it counts for nothing.
     """
 
     law: str
@@ -71,6 +73,23 @@ class ViolationLine(msgspec.Struct):
     trace_file: str = ""
     then: str = ""
     test_file: str = ""
+    known: bool = False
+
+
+class KnownLine(msgspec.Struct):
+    """One entry of the ledger of known deviations, and what became of it: still failing (let pass), stale or expired
+    (either fails the run), cannot run or not reached (either leaves the run inconclusive), not selected. detail: why it
+    is not simply still failing, and what to do. every_shape: whether it covers whatever has its features and more.
+    """
+
+    fingerprint: str
+    law: str
+    status: KnownStatus
+    reason: str
+    link: str
+    expires: str
+    detail: str = ""
+    every_shape: bool = False
 
 
 class GuardLine(msgspec.Struct):
@@ -99,7 +118,9 @@ class CoverageLine(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """One run of `kvconform check`. started: when, in UTC, as 2026-01-31T12:00:00.000Z; empty where it is not known."""
+    """One run of `kvconform check`. started: when, in UTC, as 2026-01-31T12:00:00.000Z; empty where it is not known.
+    known: the entries of the ledger, in its order. rounds: of the tiers that choose by chance.
+    """
 
     kvconform: str
     catalogue: str
@@ -118,3 +139,5 @@ class Report(msgspec.Struct):
     without: list[str] = []
     notes: list[str] = []
     started: str = ""
+    known: list[KnownLine] = []
+    rounds: int = 1

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kvconform.report import grouping, telling
+from kvconform.report.deviations import beside, show_known
 from kvconform.report.model import LawLine, Report, ViolationLine
 from kvconform.report.story import many
 
@@ -34,8 +35,10 @@ MOST_LISTED = 12
 
 def show(report: Report, console: Console, *, verbose: bool = False) -> None:
     """Print the report. verbose: every finding in full, not only the smallest of each group."""
-    if report.violations:
-        _findings(report.violations, console, verbose)
+    new = [violation for violation in report.violations if not violation.known]
+    if new:
+        _findings(new, console, verbose)
+    show_known(report.known, console)
     _laws(report, console)
     _restrictions(report, console)
     _summary(report, console)
@@ -120,5 +123,6 @@ def _summary(report: Report, console: Console) -> None:
     )
     version = f" {report.target.version}" if report.target.version else ""
     console.print(
-        f"\n[bold]{escape(report.target.name + version)}: [{COLOURS[report.verdict]}]{report.verdict}[/][/] ({told})"
+        f"\n[bold]{escape(report.target.name + version)}: [{COLOURS[report.verdict]}]{report.verdict}"
+        f"{beside(report.known)}[/][/] ({told})"
     )
