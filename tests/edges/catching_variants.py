@@ -313,21 +313,22 @@ def pooled(allocator: type[BlockAllocator]) -> type[BlockManager]:
 
 
 class ForgetsDecrement(BlockAllocator):
-    def release(self, block: int) -> bool:
-        return False
+    def release_many(self, blocks: Iterable[int]) -> None:
+        pass
 
 
 class FreesAtOnce(BlockAllocator):
-    def release(self, block: int) -> bool:
-        if not super().release(block):
-            self._free.append(block)
-        return True
+    def release_many(self, blocks: Iterable[int]) -> None:
+        for block in blocks:
+            super().release_many((block,))
+            if self._refcounts[block]:
+                self._free.append(block)
 
 
 class NeverFrees(BlockAllocator):
-    def release(self, block: int) -> bool:
-        self._refcounts[block] -= 1
-        return self._refcounts[block] == 0
+    def release_many(self, blocks: Iterable[int]) -> None:
+        for block in blocks:
+            self._refcounts[block] -= 1
 
 
 class LeavesItListed(BlockAllocator):

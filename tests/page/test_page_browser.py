@@ -26,7 +26,7 @@ FIRST, SECOND, THIRD = (
     support.finding("data.read-back"),
     support.finding("table.live", 1, probe="finish", then="the run ends"),
 )
-REPORT = support.report(FIRST, SECOND, THIRD, support.finding("table.covers", 2, found_by="known"))
+REPORT = support.report(FIRST, SECOND, THIRD, support.finding("table.covers", 2, found_by="known", known=True))
 OPEN = ".card:has(.head[aria-expanded=true])"
 
 
