@@ -10,7 +10,7 @@ import platform
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timezone
+from datetime import date
 from importlib import metadata
 
 from kvconform import machine, probes, progress, vectors
@@ -22,7 +22,7 @@ from kvconform.finding import Finding, Raw
 from kvconform.gather import Gathered, order
 from kvconform.judge import Tally
 from kvconform.known.file import Deviation
-from kvconform.known.standing import FAILING, UNTOLD, Standing, stand
+from kvconform.known.standing import FAILING, UNTOLD, Standing, stand, today
 from kvconform.moment import Moment, Report, silent
 from kvconform.profiles import Profile
 from kvconform.replay import Replayed, raws_again
@@ -77,8 +77,8 @@ class Result:
 
 
 class Check:
-    """One check of one target. known: deviations that are let pass, as of `today`. database: where what fails is kept,
-    if the profile keeps it.
+    """One check of one target. known: deviations that are let pass. day: the one that their expiry is measured by,
+    None for today. database: where what fails is kept, if the profile keeps it.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Check:
         strict: bool = False,
         report: Report = silent,
         known: Sequence[Deviation] = (),
-        today: date | None = None,
+        day: date | None = None,
         database: Database | None = None,
     ) -> None:
         self.target = target
@@ -102,7 +102,7 @@ class Check:
         self.without = without
         self._report = report
         self.known = known
-        self.today = today or datetime.now(timezone.utc).date()
+        self.day = day or today()
         self.database = database if profile.keeps else None
         capabilities = capabilities_of(self.adapter) - without
         self.result = Result(target, profile, seed, capabilities, without, self.laws, strict)
@@ -159,7 +159,7 @@ class Check:
         self.result.known = [Standing(deviation, "not reached") for deviation in self.known]
         for at, deviation in enumerate(self.known):
             self.report("known", at, len(self.known), deviation.law)
-            standing = stand(deviation, self.target, self.laws, self.without, self.today)
+            standing = stand(deviation, self.target, self.laws, self.without, self.day)
             self.result.known[at] = standing
             self.result.tally.add(standing.tally)
         self._gathered.passes = lambda raw: any(standing.lets_pass(raw) for standing in self.result.known)
@@ -191,7 +191,7 @@ class Check:
     def _try_trace(self, file: TraceFile) -> bool:
         """Play a trace that was kept; whether it is to be kept on: it shows something, or nothing could be seen."""
         try:
-            raws = raws_again(file, self.start, Replayed(file, self.start), str(file.header.get("found_by", "walk")))
+            raws = raws_again(Replayed(file, self.start), str(file.header.get("found_by", "walk")))
         except TargetError:
             return True
         for raw in raws:

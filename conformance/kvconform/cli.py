@@ -378,7 +378,7 @@ def known_add(
 @known_app.command("list")
 def known_list(file: LedgerArgument, json: JsonOption = None) -> None:
     """List a ledger. Exit code 0; whether its entries still hold: kvconform known check."""
-    from kvconform.known import commands, read
+    from kvconform.known import commands, read, today
 
     entries = read(file).deviations
     writable_file(json)
@@ -386,7 +386,7 @@ def known_list(file: LedgerArgument, json: JsonOption = None) -> None:
     for entry in entries:
         wide = ", every shape" if entry.every_shape else ""
         only = f", only {', '.join(entry.targets)}" if entry.targets else ""
-        over = ": EXPIRED" if entry.expires < commands.today() else ""
+        over = ": EXPIRED" if entry.expires < today() else ""
         out.print(f"{entry.law} {entry.fingerprint}, until {entry.expires}{over}{only}{wide}", markup=False)
         out.print(f"  {entry.reason}\n  {entry.link}", markup=False, soft_wrap=True)
     out.print(f"{file}: {len(entries)} known", markup=False)

@@ -5,7 +5,6 @@ Knows folders. A damaged file in them is passed over: they are a cache, and may 
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from kvconform.errors import KvconformError, UsageError
+from kvconform.files import slug
 from kvconform.replay import read_trace
 from kvconform.trace import TraceFile
 
@@ -23,7 +23,7 @@ May be deleted at any time.
 
 def open_database(out: Path, spec: str) -> Database:
     """The database of this target below the folder for output. Raises UsageError where there cannot be one."""
-    folder = out / "database" / re.sub(r"[^\w.@-]+", "-", spec)
+    folder = out / "database" / slug(spec)
     try:
         return Database(folder)
     except OSError as error:

@@ -68,6 +68,18 @@ class Outcome:
     cached: Mapping[int, int] = field(default_factory=dict)
 
     @property
+    def copies(self) -> list[list[int]]:
+        """The copies that it ordered, as [source, target] on the GPU."""
+        return [[t.source, t.target] for t in self.transfers if t.copy]
+
+    @property
+    def moves(self) -> list[list[Any]]:
+        """The moves that it ordered, as [device, source, device, target]."""
+        return [
+            [t.source_device.value, t.source, t.target_device.value, t.target] for t in self.transfers if not t.copy
+        ]
+
+    @property
     def refused(self) -> bool:
         """The guard said no."""
         return self.verdict is not None and self.verdict is not Verdict.OK

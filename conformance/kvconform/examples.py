@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kvconform import faults, vectors
 from kvconform.adapter import Adapter, capabilities_of
-from kvconform.check import Check, Result
+from kvconform.check import Check
 from kvconform.errors import KvconformError
 from kvconform.faults import Fault
 from kvconform.finding import Finding, Raw
@@ -74,12 +74,13 @@ def load(law_id: str) -> Example:
 def show(example: Example) -> Shown:
     """Run the example. Raises NoExample where it does not break its law any more."""
     target = resolve(f"fault:{example.fault.name}")
-    raw = rerun(example.file, target).shows
+    replayed = rerun(example.file, target)
+    raw = replayed.shows
     if raw is None:
         raise NoExample(
             f"fault:{example.fault.name} does not break {example.law} any more; find another: make examples"
         )
-    return Shown(example, raw, record(raw, _starting(target.adapter)).pictures)
+    return Shown(example, raw, record(raw, replayed.start).pictures)
 
 
 # -- finding them ------------------------------------------------------------------------------------------------------
@@ -93,9 +94,8 @@ def keep(law: Law, folder: Path) -> Finding | None:
         return None
     finding, fault = min(found, key=lambda pair: _size(pair[0]))
     target = resolve(f"fault:{fault.name}")
-    result = Result(target, PROFILES["quick"], 0, capabilities_of(target.adapter), frozenset(), [], strict=False)
     run = record(finding, _starting(target.adapter))
-    save(finding, result, folder / f"{law.id}.jsonl", run)
+    save(finding, folder / f"{law.id}.jsonl", run, target.spec)
     return finding
 
 

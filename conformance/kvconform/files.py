@@ -6,6 +6,7 @@ Knows files and folders; it must not know what is in them.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -93,6 +94,11 @@ def writable_folder(path: Path) -> Path:
     except OSError as error:
         raise UsageError(f"cannot write to {path}: {error.strerror or error}") from None
     return path
+
+
+def slug(spec: str) -> str:
+    """A target's name as part of a file name: two targets may share a folder."""
+    return re.sub(r"[^\w.@-]+", "-", spec)
 
 
 def _cannot(path: Path, error: Exception) -> NoReturn:

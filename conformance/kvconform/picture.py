@@ -6,8 +6,8 @@ there, and works where the manager is damaged, as far as the manager still answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ from kvspec.vocabulary import Capability, Device, Status
 
 MOST_DRAWN = 256
 """Blocks of a pool that are drawn one by one; of a larger pool only those that are not simply free."""
+
+T = TypeVar("T")
 
 State = Literal["free", "held", "cached", "null", "missing"]
 
@@ -90,11 +92,16 @@ def draw(operation: int | None, driver: Driver, outcome: Outcome | None = None) 
         picture.verdict = outcome.verdict.value if outcome.verdict else None
         picture.result = outcome.result.value
         picture.error = said(outcome.error) if outcome.error is not None else ""
-        picture.copies = [[t.source, t.target] for t in outcome.transfers if t.copy]
-        picture.moves = [
-            [t.source_device.value, t.source, t.target_device.value, t.target] for t in outcome.transfers if not t.copy
-        ]
+        picture.copies, picture.moves = outcome.copies, outcome.moves
     return picture
+
+
+def _seen(look: Callable[[], T], otherwise: T) -> T:
+    """What is seen; something else where the manager cannot be looked at."""
+    try:
+        return look()
+    except (Unobservable, AdapterMistake):
+        return otherwise
 
 
 def _rows(driver: Driver) -> list[tuple[Seq, Row]]:
@@ -104,10 +111,7 @@ def _rows(driver: Driver) -> list[tuple[Seq, Row]]:
         known = driver.ledger.rows.get(seq.id)
         if seq.status is Status.WAITING and known is None:
             continue
-        try:
-            row: Row | None = Row(home(seq), driver.row(seq))
-        except (Unobservable, AdapterMistake):
-            row = known
+        row = _seen(lambda seq=seq: Row(home(seq), driver.row(seq)), known)  # type: ignore[misc]
         if row is not None:
             found.append((seq, row))
     return found
@@ -121,10 +125,8 @@ def _sequence(driver: Driver, seq: Seq, row: Row) -> SequencePicture:
 
 
 def _pools(driver: Driver, rows: list[tuple[Seq, Row]]) -> dict[str, PoolPicture]:
-    try:
-        counts = driver.counts()
-    except (Unobservable, AdapterMistake):
-        counts = {}
+    unseen: dict[Device, int] = {}
+    counts = _seen(driver.counts, unseen)
     return {device.value: _pool(driver, device, counts.get(device), rows) for device in driver.devices}
 
 
@@ -142,7 +144,7 @@ def _pool(driver: Driver, device: Device, free: int | None, rows: list[tuple[Seq
     elif any(block not in numbers for block in owners):
         blocks = [*numbers, *sorted(block for block in owners if block not in numbers)]
     listed = _listed(driver, device)
-    null = _null(driver) if device is Device.GPU else None
+    null = _seen(driver.null_block, None) if device is Device.GPU else None
     drawn = [_block(driver, device, block, owners.get(block, []), listed, null) for block in blocks]
     return PoolPicture(config.total(device), free, drawn)
 
@@ -183,25 +185,12 @@ def _listed(driver: Driver, device: Device) -> set[int] | None:
     """The free set, None where it is not shown."""
     if Capability.FREE_SET not in driver.capabilities:
         return None
-    try:
-        return set(driver.free_blocks(device))
-    except (Unobservable, AdapterMistake):
-        return None
-
-
-def _null(driver: Driver) -> int | None:
-    try:
-        return driver.null_block()
-    except (Unobservable, AdapterMistake):
-        return None
+    return _seen(lambda: set(driver.free_blocks(device)), None)
 
 
 def _refcount(driver: Driver, device: Device, block: int) -> int | None:
     """The block's refcount, None where it is not shown."""
     seen: dict[int, int] = {}
     if Capability.REFCOUNTS in driver.capabilities:
-        try:
-            driver.see_refcounts(device, [block], seen)
-        except (Unobservable, AdapterMistake):
-            return None
+        _seen(lambda: driver.see_refcounts(device, [block], seen), None)
     return seen.get(block)

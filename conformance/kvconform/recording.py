@@ -6,12 +6,12 @@ Knows runs and probes. It must not judge anew, nor know how a picture is drawn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from kvconform import probes, progress
 from kvconform.finding import Raw
 from kvconform.picture import draw
 from kvconform.run import Run
+from kvspec.vocabulary import Config
 
 
 def record(raw: Raw, start: Callable[..., Run]) -> Run:
@@ -20,7 +20,12 @@ def record(raw: Raw, start: Callable[..., Run]) -> Run:
 
     Of a workload only the operations that the violation names are kept.
     """
-    recording = partial(start, record=True)
+
+    def recording(config: Config) -> Run:
+        run = start(config, record=True)
+        run.keep_pictures()
+        return run
+
     if raw.workload is not None:
         return _workload(raw, recording)
     if raw.probe.startswith(probes.PREFIX):

@@ -132,7 +132,7 @@ def rerun(file: TraceFile, target: Target) -> Replayed:
 
     replayed = Replayed(file, start)
     try:
-        raws = raws_again(file, start, replayed)
+        raws = raws_again(replayed)
     except AdapterMistake as error:
         raise TargetError(f"the adapter, not the manager, is at fault: {error}") from None
     shown = [raw for raw in raws if raw.violation.law.id == file.law]
@@ -145,14 +145,18 @@ def rerun(file: TraceFile, target: Target) -> Replayed:
     return replayed
 
 
-def raws_again(file: TraceFile, start: Callable[..., Run], replayed: Replayed, found_by: str = "replay") -> list[Raw]:
-    """Everything that the trace shows, the first of each kind. Raises TargetError where it cannot be run."""
+def raws_again(replayed: Replayed, found_by: str = "replay") -> list[Raw]:
+    """Run the trace, and note what became of it; everything that it shows, the first of each kind.
+
+    Raises TargetError where it cannot be run.
+    """
+    file, start = replayed.file, replayed.start
     probe = file.header.get("probe", "")
     if probe.startswith(probes.PREFIX):
         return _bad_input(probe, file.config, start)
     if probe == progress.PROBE:
         return progress.attempt(start, _workload(file))[1]
-    raws = _operations(file, start(file.config), replayed, found_by)
+    raws = _operations(replayed, found_by)
     if probe == probes.REPEAT:
         for _ in range(REPETITIONS):
             raws += probes.repeated(start, file.config, file.operations)
@@ -186,8 +190,9 @@ def _workload(file: TraceFile) -> Workload:
     return work
 
 
-def _operations(file: TraceFile, run: Run, replayed: Replayed, found_by: str) -> list[Raw]:
-    for number, op in enumerate(file.operations, 1):
+def _operations(replayed: Replayed, found_by: str) -> list[Raw]:
+    run = replayed.start(replayed.file.config)
+    for number, op in enumerate(replayed.file.operations, 1):
         if run.over:
             break
         missing = [need.value for need in NEEDS[op.op] if need not in run.capabilities]

@@ -73,7 +73,7 @@ class Run:
     """A manager under observation from its start on.
 
     without: capabilities that must not be used. laws: those to be judged. record: keep what was observed after each
-    operation, and a picture of it (for reports; costs time).
+    operation (for reports; costs time).
 
     Raises AdapterMistake where the adapter's `start` raises anything.
     """
@@ -106,9 +106,13 @@ class Run:
         self._traced: int | None = None  # operations before the end of the run began
         self._shape: frozenset[str] = frozenset()
         self._record = record
+        self._drawing = False
         self._note(self.judge.begin())
-        if record:
-            self.pictures.append(draw(0, self.driver))
+
+    def keep_pictures(self) -> None:
+        """From now on, before the first operation, keep a picture of every moment (costs more time than recording)."""
+        self._drawing = True
+        self.pictures.append(draw(0, self.driver))
 
     @property
     def tally(self) -> Tally:
@@ -143,6 +147,7 @@ class Run:
             self.entries.append(
                 Entry(op, outcome, self.judge.counts, rows, lanes, reserved, self.judge.bench.reclaimable, list(found))
             )
+        if self._drawing and self._traced is None:
             self.pictures.append(draw(len(self.operations), self.driver, outcome))
         if found:
             self._note(found)
@@ -189,7 +194,7 @@ class Run:
             self.apply(op)
         if spend and not self.over:
             self._spend()
-        if recording:
+        if self._drawing:
             self.pictures.append(draw(None, self.driver))
         del self.operations[traced:]
         self.over, self._record = True, recording

@@ -139,14 +139,10 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
     }
     if outcome.cached:
         line["cached_tokens"] = max(outcome.cached.values())
-    copies = [[t.source, t.target] for t in outcome.transfers if t.copy]
-    moves = [
-        [t.source_device.value, t.source, t.target_device.value, t.target] for t in outcome.transfers if not t.copy
-    ]
-    if copies:
-        line["copies"] = copies
-    if moves:
-        line["transfers"] = moves
+    if outcome.copies:
+        line["copies"] = outcome.copies
+    if outcome.moves:
+        line["transfers"] = outcome.moves
     return line
 
 

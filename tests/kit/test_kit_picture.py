@@ -21,7 +21,8 @@ ROOMY = Config(4, 6, 4)
 
 def drawn(adapter: Adapter, operations: Sequence[Operation], config: Config = ROOMY) -> Picture:
     """The picture after the last of these operations."""
-    run = Run(adapter, config, record=True)
+    run = Run(adapter, config)
+    run.keep_pictures()
     for op in operations:
         run.apply(op)
     return run.pictures[-1]
@@ -212,7 +213,8 @@ LIFE = (Allocate(1, (1,), prompt(6)), step(1), Append(1), Step({}), Free(1))
 
 
 def test_there_is_a_picture_of_the_start_and_after_each_operation_and_of_the_end() -> None:
-    run = Run(ToyAdapter(), ROOMY, record=True)
+    run = Run(ToyAdapter(), ROOMY)
+    run.keep_pictures()
     for op in LIFE:
         run.apply(op)
     assert [picture.operation for picture in run.pictures] == [0, 1, 2, 3, 4, 5]
@@ -221,7 +223,7 @@ def test_there_is_a_picture_of_the_start_and_after_each_operation_and_of_the_end
 
 
 def test_no_picture_is_drawn_where_none_is_wanted() -> None:
-    run = Run(ToyAdapter(), ROOMY)
+    run = Run(ToyAdapter(), ROOMY, record=True)
     replay(run, LIFE)
     assert run.pictures == []
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kvconform.known.file import Deviation, KnownFile, read, write
-from kvconform.known.standing import Standing, stand
+from kvconform.known.standing import Standing, stand, today
 
-__all__ = ["Deviation", "KnownFile", "Standing", "read", "stand", "write"]
+__all__ = ["Deviation", "KnownFile", "Standing", "read", "stand", "today", "write"]

@@ -6,21 +6,16 @@ Knows ledgers and their entries' standings. It must not know a command line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timezone
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from kvconform.errors import CONFORMS, INCONCLUSIVE, VIOLATES, UsageError
 from kvconform.known.file import SCHEMA, Deviation, KnownFile, checked, read, write
-from kvconform.known.standing import FAILING, UNTOLD, Standing, stand
+from kvconform.known.standing import FAILING, UNTOLD, Standing, stand, today
 from kvconform.replay import read_trace
 from kvconform.targets import Target
 from kvspec.laws import CATALOGUE
-
-
-def today() -> date:
-    """The day that expiry is measured by: in UTC, so that it ends for everybody at once."""
-    return datetime.now(timezone.utc).date()
 
 
 def parse_day(text: str) -> date:

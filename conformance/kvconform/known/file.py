@@ -18,6 +18,7 @@ import msgspec
 
 from kvconform import trace
 from kvconform.errors import UsageError
+from kvconform.files import write_files
 from kvconform.replay import validate
 from kvconform.trace import TraceError, TraceFile
 
@@ -170,13 +171,7 @@ def checked(deviation: Deviation, place: str) -> Deviation:
 
 def write(ledger: KnownFile) -> None:
     """Write a ledger, all or nothing. Raises UsageError where it cannot be written."""
-    path = ledger.path
-    try:
-        partial = path.with_name(path.name + ".part")
-        partial.write_text(text(ledger.deviations), encoding="utf-8", newline="\n")
-        partial.replace(path)
-    except (OSError, ValueError) as error:  # ValueError: a path without a name, such as "."
-        raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+    write_files({ledger.path: text(ledger.deviations).encode()})
 
 
 def text(deviations: Sequence[Deviation]) -> str:

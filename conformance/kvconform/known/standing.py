@@ -6,7 +6,7 @@ Knows how an entry is played and when it cannot be. It must not know tiers, verd
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, timezone
 from typing import Literal
 
 from kvconform.adapter import AdapterMistake, capabilities_of, unsupported
@@ -58,6 +58,11 @@ class Standing:
 
 class _CannotStart(Exception):
     """The manager does not start with the entry's configuration."""
+
+
+def today() -> date:
+    """The day that expiry is measured by: in UTC, so that it ends for everybody at once."""
+    return datetime.now(timezone.utc).date()
 
 
 def stand(
@@ -149,7 +154,7 @@ def _raws(
         runs.append(run)
         return run
 
-    raws = raws_again(deviation.file, start, Replayed(deviation.file, start), "known")
+    raws = raws_again(Replayed(deviation.file, start), "known")
     for run in runs:
         tally.add(run.tally)
     return raws

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
 from kvconform import __version__, trace
 from kvconform.check import Result, environment, judged, overall
 from kvconform.errors import UsageError
+from kvconform.files import slug
 from kvconform.finding import Finding, Raw
 from kvconform.known.standing import Standing
 from kvconform.recording import record
@@ -36,6 +36,7 @@ from kvspec.vocabulary import Capability
 def build(result: Result, out: Path, start: Callable[..., Run]) -> Report:
     """The report; the findings' traces are written below `out`."""
     laws = judged(result)
+    known = [_known(standing) for standing in result.known]
     return Report(
         kvconform=__version__,
         catalogue=CATALOGUE_VERSION,
@@ -54,9 +55,9 @@ def build(result: Result, out: Path, start: Callable[..., Run]) -> Report:
         environment=environment(),
         strict=result.strict,
         without=_without(result),
-        notes=[*_told(result), *result.notes],
+        notes=[*_told(known), *result.notes],
         started=_when(result.started),
-        known=[_known(standing) for standing in result.known],
+        known=known,
         rounds=result.rounds,
     )
 
@@ -89,17 +90,15 @@ REMEDIES = {
 """What to do about an entry that is not as it should be."""
 
 
-def _told(result: Result) -> list[str]:
+def _told(known: Sequence[KnownLine]) -> list[str]:
     """The ledger in the notes, which every view shows: what is let pass, and each entry that fails the run."""
-    known = sum(standing.covers for standing in result.known)
-    notes = [f"{many(known, 'known deviation')} let pass: not counted"] if known else []
-    for line in map(_known, result.known):
+    passed = sum(line.status == "still failing" for line in known)
+    notes = [f"{many(passed, 'known deviation')} let pass: not counted"] if passed else []
+    for line in known:
         if line.status in REMEDIES:
-            notes.append(f"known deviation {line.fingerprint} ({line.law}) is {AS_TOLD[line.status]}: {line.detail}")
+            status = "not to be run here" if line.status == "cannot run" else line.status
+            notes.append(f"known deviation {line.fingerprint} ({line.law}) is {status}: {line.detail}")
     return notes
-
-
-AS_TOLD = {"stale": "stale", "expired": "expired", "cannot run": "not to be run here"}
 
 
 def target_line(result: Result) -> TargetLine:
@@ -120,7 +119,7 @@ def _coverage(result: Result) -> CoverageLine:
 
 def _violation(finding: Finding, result: Result, out: Path, start: Callable[..., Run]) -> ViolationLine:
     spec = result.target.spec
-    path = out / f"{finding.violation.law.id}-{finding.fingerprint}-{_slug(spec)}.jsonl"
+    path = out / f"{finding.violation.law.id}-{finding.fingerprint}-{slug(spec)}.jsonl"
     test = out / pytest_file.name(finding.violation.law.id, finding.fingerprint, spec)
     run = record(finding, start)
     line = violation_line(finding, run)
@@ -129,10 +128,10 @@ def _violation(finding: Finding, result: Result, out: Path, start: Callable[...,
     line.trace_file, line.test_file = str(path), str(test)
     line.known = result.is_known(finding)
     try:
-        save(finding, result, path, run)
-        pytest_file.write(test, line, spec, finding.workload, _without(result))
+        save(finding, path, run, spec, _without(result))
     except OSError as error:
-        raise UsageError(f"cannot write {error.filename or path}: {error.strerror or error}") from None
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+    pytest_file.write(test, line, spec, finding.workload, _without(result))
     return line
 
 
@@ -167,16 +166,13 @@ def _without(result: Result) -> list[str]:
     return sorted(capability.value for capability in result.without)
 
 
-def _slug(spec: str) -> str:
-    """A target's name as part of a file name: two targets may share `--out`."""
-    return re.sub(r"[^\w.@-]+", "-", spec)
-
-
-def save(finding: Finding, result: Result, path: Path, run: Run) -> None:
-    """Write the finding's trace, with what was observed at each operation. run: its operations, recorded."""
+def save(finding: Finding, path: Path, run: Run, spec: str, without: Sequence[str] = ()) -> None:
+    """Write the finding's trace, with what was observed at each operation. run: its operations, recorded. spec: the
+    target's name. without: capabilities that were not used. Raises OSError.
+    """
     violation = finding.violation
     header: dict[str, object] = {
-        "target": result.target.spec,
+        "target": spec,
         "law": violation.law.id,
         "at": violation.op,
         "fingerprint": finding.fingerprint,
@@ -185,8 +181,8 @@ def save(finding: Finding, result: Result, path: Path, run: Run) -> None:
     }
     if finding.probe:
         header["probe"] = finding.probe
-    if result.without:
-        header["without"] = _without(result)
+    if without:
+        header["without"] = list(without)
     if finding.workload is not None:
         header["workload"] = trace.workload_to_json(finding.workload)
     lines = [trace.entry_to_json(entry) for entry in run.entries]

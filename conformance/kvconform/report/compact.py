@@ -13,6 +13,7 @@ import msgspec
 
 from kvconform.faults.classes import CLASSES
 from kvconform.picture import Picture, PoolPicture
+from kvconform.report.grouping import cases
 from kvconform.report.model import Report, ViolationLine
 
 MOST_DRAWN = 3_000_000
@@ -28,11 +29,7 @@ def compact(report: Report, most: int = MOST_DRAWN) -> dict[str, Any]:
     """
     told: dict[str, Any] = msgspec.to_builtins(report)
     del told["violations"]
-    traces: dict[bytes, list[ViolationLine]] = {}
-    for violation in report.violations:
-        key = msgspec.json.encode((violation.config, violation.trace, violation.probe), order="sorted")
-        traces.setdefault(key, []).append(violation)
-    told["stories"] = stories = [_story(violations) for violations in traces.values()]
+    told["stories"] = stories = [_story(case.findings) for case in cases(report.violations)]
     for story in stories:
         most -= len(msgspec.json.encode(story["frames"]))
         if most < 0:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from kvconform.report.model import KnownLine
+from kvconform.report.story import many
 
 COLOURS = {
     "still failing": "yellow",
@@ -37,4 +38,4 @@ def show_known(known: Sequence[KnownLine], console: Console) -> None:
 def beside(known: Sequence[KnownLine]) -> str:
     """What to say beside a verdict, so that nobody takes it for more than it is; empty where nothing is let pass."""
     count = sum(line.status == "still failing" for line in known)
-    return f", with {count} known deviation{'' if count == 1 else 's'}" if count else ""
+    return f", with {many(count, 'known deviation')}" if count else ""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from kvconform.report.model import ViolationLine
 
 
@@ -27,9 +29,9 @@ class Case:
 
 def cases(violations: Sequence[ViolationLine]) -> list[Case]:
     """The findings, those on one trace together, in the order of the report."""
-    found: dict[str, Case] = {}
+    found: dict[bytes, Case] = {}
     for number, violation in enumerate(violations, 1):
-        trace = repr((violation.config, violation.trace, violation.probe))
+        trace = msgspec.json.encode((violation.config, violation.trace, violation.probe), order="sorted")
         case = found.setdefault(trace, Case())
         case.numbers.append(number)
         case.findings.append(violation)

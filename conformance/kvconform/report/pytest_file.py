@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from kvconform.files import write_files
 from kvconform.report import telling
 from kvconform.report.model import ViolationLine
 from kvconform.trace import workload_to_json
@@ -65,10 +66,8 @@ def name(law: str, fingerprint: str, spec: str) -> str:
 
 
 def write(path: Path, line: ViolationLine, spec: str, workload: Workload | None, without: Sequence[str]) -> None:
-    """Write the file, all or nothing. Raises OSError."""
-    partial = path.with_name(path.name + ".part")
-    partial.write_bytes(text(path.name, line, spec, workload, without).encode("utf-8", "backslashreplace"))
-    partial.replace(path)
+    """Write the file, all or nothing. Raises UsageError where it cannot be written."""
+    write_files({path: text(path.name, line, spec, workload, without).encode("utf-8", "backslashreplace")})
 
 
 def text(file: str, line: ViolationLine, spec: str, workload: Workload | None, without: Sequence[str]) -> str:
